@@ -34,7 +34,7 @@ inline constexpr std::array cholesky_leaf_columns{64, 128};
 inline constexpr std::array cholesky_leaf_tiles{16, 32};
 /// Of GpuBatchWidth: likewise.
 inline constexpr std::array batch_widths{8, 16, 32};
-inline constexpr std::array batch_qr_widths{8, 16};
+inline constexpr std::array batch_qr_widths{4, 8, 16};
 inline constexpr std::size_t bytes = std::size_t{1} << 40;
 }  // namespace tuning_limits
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array routine_names{"cholesky", "lu", "qr"};
 constexpr std::array job_names{"factor", "solve", "both"};
-constexpr std::array residence_names{"lanes", "shared", "global"};
+constexpr std::array residence_names{"lanes", "shared", "global", "tiles"};
 
 template <class Enum, std::size_t count>
 std::optional<Enum> value_named(const std::array<const char*, count>& names, std::string_view name) {

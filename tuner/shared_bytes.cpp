@@ -2,8 +2,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/qr_block.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "tuner/candidate.hpp"
 
 namespace basalt::tuner {
@@ -47,10 +49,10 @@ std::size_t lanes_bytes(const Problem& problem, const Candidate& candidate) {
 }
 
 template <class T, int width>
-std::size_t block_bytes_of(const Problem& problem, bool shared) {
+std::size_t block_bytes_of(const Problem& problem, Residence residence) {
     const int n = problem.n;
     if (problem.routine == Routine::lu) {
-        return problem.job == BatchJob::factor ? device::LuBlockMemory<T, width>::bytes(n, shared)
+        return problem.job == BatchJob::factor ? device::LuBlockMemory<T, width>::bytes(n, residence)
                                                : device::LuSolveMemory<T, 1>::bytes(n);
     }
     if (problem.routine == Routine::qr) {
@@ -58,14 +60,17 @@ std::size_t block_bytes_of(const Problem& problem, bool shared) {
         return device::QrBlockMemory<T, width>::bytes(n) + x;
     }
     const int order = device::padded_order(n, width);
-    return device::PanelMemory<T, width>::bytes(order, problem.job == BatchJob::factor ? 0 : 1, shared);
+    return device::PanelMemory<T, width>::bytes(order, problem.job == BatchJob::factor ? 0 : 1, residence);
 }
 
 template <class T>
 std::size_t block_bytes(const Problem& problem, const Candidate& candidate) {
+    if (candidate.residence == Residence::tiles) {
+        return problem.job == BatchJob::factor ? device::LuTileMemory<T>::bytes(problem.n)
+                                               : device::SolveTilesMemory<T>::bytes(problem.n);
+    }
     return with_width_of(
-        candidate.width,
-        [&]<int width>() { return block_bytes_of<T, width>(problem, candidate.residence == Residence::shared); },
+        candidate.width, [&]<int width>() { return block_bytes_of<T, width>(problem, candidate.residence); },
         std::make_integer_sequence<int, widest>());
 }
 

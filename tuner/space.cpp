@@ -6,6 +6,7 @@
 #include <set>
 
 #include "kernels/cuda/batch/lu_block.hpp"
+#include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
 
 namespace basalt::tuner {
@@ -34,8 +35,8 @@ std::set<int> widths(const Problem& problem) {
 }
 
 /// Threads of a block that treats one matrix. A thread has a row; only Cholesky's substitutions use further warps.
-std::set<int> block_threads(const Problem& problem, int width) {
-    if (problem.routine != Routine::cholesky) return {whole(problem.n, lanes)};
+std::set<int> block_threads(const Problem& problem, Residence residence, int width) {
+    if (problem.routine != Routine::cholesky || residence == Residence::tiles) return {whole(problem.n, lanes)};
     const int needed = device::panel_threads(problem.n, width);
     std::set<int> all{needed, static_cast<int>(std::bit_ceil(static_cast<unsigned>(needed)))};
     for (int threads = 2 * lanes; problem.job != BatchJob::factor && threads <= 1024; threads *= 2) {
@@ -45,14 +46,25 @@ std::set<int> block_threads(const Problem& problem, int width) {
 }
 
 std::vector<Residence> block_residences(const Problem& problem) {
-    if (problem.routine == Routine::cholesky && problem.job != BatchJob::factor_solve) {
+    if (problem.routine == Routine::cholesky && problem.job == BatchJob::solve) {
+        return {Residence::shared, Residence::global, Residence::tiles};
+    }
+    if (problem.routine == Routine::cholesky && problem.job == BatchJob::factor) {
         return {Residence::shared, Residence::global};
     }
     if (problem.routine == Routine::lu && problem.job == BatchJob::factor) {
-        return {Residence::shared, Residence::global};
+        return {Residence::shared, Residence::global, Residence::tiles};
     }
-    // solves of LU and panels of QR read finished columns from the GPU's memory
+    if (problem.routine == Routine::lu) return {Residence::global, Residence::tiles};
+    // panels of QR read finished columns from the GPU's memory
     return {problem.routine == Routine::cholesky ? Residence::shared : Residence::global};
+}
+
+/// Columns of a panel, or the right-hand sides that a block treats at once.
+int tiles_width(const Problem& problem) {
+    const bool single = problem.precision == Precision::single;
+    if (problem.job == BatchJob::solve) return single ? device::tile_columns<float> : device::tile_columns<double>;
+    return single ? device::LuTileMemory<float>::width : device::LuTileMemory<double>::width;
 }
 
 class SpaceBuilder {
@@ -103,8 +115,9 @@ class SpaceBuilder {
         const bool no_panels = problem_.routine == Routine::lu && problem_.job == BatchJob::solve;
         const std::set<int> all_widths = no_panels ? std::set<int>{1} : widths(problem_);
         for (const Residence residence : block_residences(problem_)) {
-            for (const int width : all_widths) {
-                for (const int threads : block_threads(problem_, width)) {
+            const std::set<int> own{tiles_width(problem_)};
+            for (const int width : residence == Residence::tiles ? own : all_widths) {
+                for (const int threads : block_threads(problem_, residence, width)) {
                     add_bounds({.residence = residence, .width = width, .threads = threads});
                 }
             }
@@ -140,6 +153,10 @@ int library_blocks(const Problem& problem) {
 
 std::vector<Candidate> library_cholesky(const Problem& problem) {
     const bool solves = problem.job == BatchJob::solve, single = problem.precision == Precision::single;
+    if (solves && problem.n > (single ? device::most_panel_solve<float> : device::most_panel_solve<double>)) {
+        return {{Residence::tiles, tiles_width(problem), device::panel_threads(problem.n, device::lanes),
+                 device::most_panel_threads, single ? 2 : 3}};
+    }
     if (solves && problem.n > (single ? device::most_packed_solve<float> : device::most_packed_solve<double>)) {
         constexpr int width = device::unpacked_solve_width, narrow = device::narrow_solve_threads;
         const int bound = problem.n <= narrow ? narrow : device::most_panel_threads;
@@ -160,7 +177,10 @@ std::vector<Candidate> library_cholesky(const Problem& problem) {
 
 std::vector<Candidate> library_lu(const Problem& problem, const GpuLimits& limits) {
     const int threads = whole(problem.n, lanes);
-    if (problem.job == BatchJob::solve) return {{Residence::global, 1, threads, most_block_rows, 1}};
+    if (problem.job == BatchJob::solve) {
+        const bool narrow = threads <= 256;
+        return {{Residence::tiles, tiles_width(problem), threads, narrow ? 256 : most_block_rows, narrow ? 3 : 1}};
+    }
     const bool single = problem.precision == Precision::single;
     const int most_resident = single ? device::most_resident_lu_order<float> : device::most_resident_lu_order<double>;
     std::vector<Candidate> all;
@@ -170,8 +190,10 @@ std::vector<Candidate> library_lu(const Problem& problem, const GpuLimits& limit
         if (problem.n <= most_resident && shared_bytes(problem, own) <= limits.shared_a_block) all.push_back(own);
     }
     if (!all.empty()) return all;
-    const auto [most, blocks] = single ? device::lu_bounds<float>(threads) : device::lu_bounds<double>(threads);
-    return {{Residence::global, most == device::widest_lu_bounds.threads ? 8 : 16, threads, most, blocks}};
+    const auto [most, blocks] = device::widest_lu_bounds;
+    const Candidate tiles{Residence::tiles, tiles_width(problem), threads, most, blocks};
+    if (shared_bytes(problem, tiles) <= limits.shared_a_block) return {tiles};
+    return {{Residence::global, 8, threads, most, blocks}};
 }
 
 std::vector<Candidate> library_qr(const Problem& problem) {
@@ -179,7 +201,10 @@ std::vector<Candidate> library_qr(const Problem& problem) {
     if (problem.n > 256) return {{Residence::global, problem.precision == Precision::single ? 8 : 4, threads, 512, 1}};
     const int bound = problem.n > 128 ? 256 : 128;
     if (problem.job == BatchJob::factor) {
-        return {{Residence::global, 8, threads, bound, 1}, {Residence::global, 16, threads, bound, 1}};
+        std::vector<Candidate> all{{Residence::global, 8, threads, bound, 1},
+                                   {Residence::global, 16, threads, bound, 1}};
+        if (problem.n <= 128) all.push_back({Residence::global, 4, threads, bound, 1});
+        return all;
     }
     return {{Residence::global, 8, threads, bound, 1}};
 }
@@ -208,7 +233,7 @@ const char* name_of(Pruned reason) {
 }
 
 std::optional<Pruned> why_pruned(const Problem& problem, const Candidate& candidate, const GpuLimits& limits) {
-    if (candidate.width > lanes) return Pruned::width;
+    if (candidate.width > lanes && candidate.residence != Residence::tiles) return Pruned::width;
     const int blocks = candidate.resident_blocks;
     if (candidate.bound > limits.threads_a_block || candidate.threads * blocks > limits.threads_a_multiprocessor) {
         return Pruned::threads;

@@ -46,15 +46,21 @@ CompileJob job_of(const Pending& pending, const std::string& architecture) {
     return {source_of(pending.problem, pending.candidate), compiler_options(pending.candidate, architecture)};
 }
 
+/// Kernels that spill are not timed. Those by tiles have to keep a few numbers in local memory, which are needed once a
+/// panel.
+bool spills(const Candidate& candidate, const Compiled& compiled) {
+    return compiled.spill_bytes > 0 && candidate.residence != Residence::tiles;
+}
+
 Finding describe(const Pending& pending, const Compiled& compiled) {
     Finding finding{.problem = pending.problem, .candidate = pending.candidate};
     finding.error = compiled.error;
     finding.registers = compiled.registers;
     finding.spill_bytes = compiled.spill_bytes;
     finding.shared_bytes = compiled.shared_bytes + launched_shared_bytes(pending.problem, pending.candidate);
-    finding.outcome = !compiled.error.empty()    ? Outcome::not_compiled
-                      : compiled.spill_bytes > 0 ? Outcome::spilled
-                                                 : Outcome::not_launched;
+    finding.outcome = !compiled.error.empty()               ? Outcome::not_compiled
+                      : spills(pending.candidate, compiled) ? Outcome::spilled
+                                                            : Outcome::not_launched;
     return finding;
 }
 
@@ -125,7 +131,7 @@ SweepCounts sweep_without_gpu(const GpuLimits& limits, Compiler* compiler, const
             const Compiled& compiled = queue.result(i);
             counts.not_compiled += compiled.error.empty() ? 0 : 1;
             counts.compiled += compiled.error.empty() ? 1 : 0;
-            counts.spilled += compiled.spill_bytes > 0 ? 1 : 0;
+            counts.spilled += spills(pending[i].candidate, compiled) ? 1 : 0;
             options.progress(problem, counts);
         }
     }

@@ -189,9 +189,9 @@ void contest(Gpu& gpu, Batches<T>& batches, Index n, Index count, std::vector<Co
 template <class T>
 void race(Gpu& gpu, Index n, Index count) {
     Batches<T> batches(gpu, n, count);
-    const auto plans = [&](int most) {
+    const auto plans = [&](int least, int most) {
         std::vector<BatchLuPlan> all;
-        for (int width = 8; width <= (n <= 32 ? 8 : most); width *= 2) all.push_back({width});
+        for (int width = n <= 32 ? 8 : least; width <= (n <= 32 ? 8 : most); width *= 2) all.push_back({width});
         return all;
     };
     const auto label = [&](const char* name, BatchLuPlan plan) {
@@ -200,11 +200,11 @@ void race(Gpu& gpu, Index n, Index count) {
     std::vector<Contestant> pivoted{{"cuBLAS getrfBatched", [&](Index r) { batches.vendor_lu(r, true); }}},
         plain{{"cuBLAS, no pivoting", [&](Index r) { batches.vendor_lu(r, false); }}},
         qr{{"cuBLAS geqrfBatched", [&](Index r) { batches.vendor_qr(r); }}};
-    for (const BatchLuPlan plan : plans(32)) {
+    for (const BatchLuPlan plan : plans(8, 32)) {
         pivoted.push_back({label("getrf", plan), [&, plan](Index r) { batches.our_lu(r, plan, true); }});
         plain.push_back({label("no pivoting", plan), [&, plan](Index r) { batches.our_lu(r, plan, false); }});
     }
-    for (const BatchLuPlan plan : plans(16)) {
+    for (const BatchLuPlan plan : plans(4, 16)) {
         qr.push_back({label("geqrf", plan), [&, plan](Index r) { batches.our_qr(r, plan); }});
     }
     // of whatever lies there: the time does not depend on it

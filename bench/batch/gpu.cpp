@@ -509,7 +509,10 @@ void run(const std::vector<std::string>& arguments) {
         race<float>(c, n, 1, rate);
         race<double>(c, n, 1, rate);
     }
-    for (const Index n : {16, 32, 64, 96}) race<float>(c, n, 8, rate);
+    for (const Index n : {256, 128, 96, 64, 32, 16}) {
+        race<float>(c, n, 8, rate);
+        race<double>(c, n, 8, rate);
+    }
 }
 
 }  // namespace

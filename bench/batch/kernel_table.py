@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "batch-kernels.md"
 SOURCES = ("cholesky_float", "cholesky_double", "lu_float", "lu_double", "qr_float", "qr_double")
 REGISTERS, SHARED, THREADS, BLOCKS, RESERVED = 65536, 228 * 1024, 2048, 32, 1024  # of a multiprocessor
+RESIDENCES = ("lanes", "shared", "global", "tiles")  # of kernels/cuda/batch/choices.hpp
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_90'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?"
                    r"Used (\d+) registers([^\n]*)", re.S)
 NAME = re.compile(r"::(\w+_kernel)<(.*)>\(basalt|::(\w+_kernel)<(.*)>\(")
@@ -56,6 +57,7 @@ def log_of(source, nvcc, logs):
 def parameters_of(text):
     """From "SmallShape<float, 4>, 1, float" the numbers and words that tell kernels apart, and the precision."""
     text = re.sub(r"basalt::cuda_detail::batch::SmallShape<\w+, (\d+)>", r"\1", text)
+    text = re.sub(r"\(?basalt::cuda_detail::batch::Residence\)?(\d)", lambda found: RESIDENCES[int(found[1])], text)
     parts = [part.strip().strip("()") for part in text.split(",")]
     return [part for part in parts if part not in ("float", "double")], parts[-1]
 
@@ -90,9 +92,10 @@ def panels(n, width):
 def cholesky_launch(name, parameters, size):
     """(order, threads, dynamic shared memory, moved over the least) of a kernel by panels."""
     numbers = [int(p) for p in parameters if p.isdigit()]
-    stored = parameters[0] != "false"
-    width, sides = numbers[0], numbers[1] if len(numbers) > 1 else 0
-    narrow = len(numbers) > 2 and numbers[2] <= 128  # of the numbers the most threads
+    stored = parameters[0] != "global"
+    solves = name == "panels_solve_kernel"  # for one right-hand side; the second number is the most threads
+    width, sides = numbers[0], 1 if solves else numbers[1] if len(numbers) > 1 else 0
+    narrow = solves and numbers[1] <= 128
     n = 128 if stored or narrow else 256
     order = whole(n, width)
     shared = 16 + size * (width * width + sides * order + (packed(order, width) if stored else 0))
@@ -106,16 +109,39 @@ def cholesky_launch(name, parameters, size):
     return n, whole(order, 32), shared, 1
 
 
+def tiles_shared(n, columns, size):
+    """Bytes of SharedRows, and of the columns of warps (tile_rows.hpp)."""
+    rows = n // 8 * (columns * 8 + 8) if size == 8 else n * (columns + 4)
+    return rows * size, n // 32 * (64 // size) * 36 * size
+
+
+def tiles_launch(name, size):
+    """The same of a kernel by tiles; one that solves, for one tile of right-hand sides."""
+    n, tile = 256, 64 // size
+    if name == "lu_tiles_factor_kernel":
+        width, panels_of = 4 * tile, n // (4 * tile)
+        rows, columns = tiles_shared(n, width, size)
+        shared = rows + columns + n * tile * size + 32 * 80 + (2 * n + 16) * 4 + panels_of * n * 2
+        again = sum((panels_of - 1 - q) * (n - (q + 1) * width) * width for q in range(panels_of))
+        reordered = sum(2 * (n - (q + 1) * width) * width for q in range(panels_of))
+        return n, n, shared, (2 * n * n + again + reordered) / (2 * n * n)
+    rows, columns = tiles_shared(tile, tile, size)
+    shared = (n * tile + n) * size + 2 * rows + (tiles_shared(n, tile, size)[1] if size == 4 else 0) + 4 * n
+    triangle = n * n if name.startswith("lu") else n * (n + 1) / 2
+    read = n * n if name.startswith("lu") else 2 * triangle
+    return n, n, shared, (read + 2 * n * tile) / (triangle + 2 * n * tile)
+
+
 def lu_launch(name, parameters, size):
     if name == "lu_block_factor_kernel":
-        resident, most, width = parameters[0] == "true", int(parameters[1]), int(parameters[3])
-        n = (96 if size == 4 else 64) if resident else most
+        resident, most, width = parameters[0] == "shared", int(parameters[1]), int(parameters[3])
+        n = (96 if size == 4 else 48) if resident else most
         order = whole(n, width)
         elements = order * width + 2 * width * width + 2 * width + 32 + (order * order if resident else 0)
         again = 0 if resident else n * width * panels(n, width) * (panels(n, width) - 1) / 2 + 2 * n * n
         return n, whole(n, 32), whole(elements * size + 36 * 4, 16), (2 * n * n + again) / (2 * n * n)
     n = 128
-    sides = int(parameters[0]) if name == "lu_block_solve_kernel" else 8
+    sides = 1 if name == "lu_block_solve_kernel" else 8
     shared = whole(n, 32) * (sides * size + 4)
     moved = 1 if name == "lu_block_solve_kernel" else (n / sides * n * n + n * n) / (2 * n * n)
     return n, whole(n, 32), shared, moved
@@ -134,6 +160,8 @@ def qr_launch(name, parameters, size):
 def launch_of(name, parameters, size):
     if "small" in name:
         return int(parameters[0]), 128, 0, 1
+    if "tiles" in name:
+        return tiles_launch(name, size)
     if name.startswith("panels"):
         return cholesky_launch(name, parameters, size)
     return lu_launch(name, parameters, size) if name.startswith("lu") else qr_launch(name, parameters, size)

@@ -71,7 +71,7 @@ CpuTuning like_avx512(const char* architecture) {
 /// 36). A narrow panel has few registers, so that more blocks are resident. Where shared memory holds one or
 /// two blocks anyway, wide panels have fewer barriers.
 GpuTuning::Batch panels_of_batches() {
-    const std::vector<GpuBatchWidth> cholesky{{128, 8}, {any_size, 32}}, qr{{any_size, 8}};
+    const std::vector<GpuBatchWidth> cholesky{{128, 8}, {any_size, 32}}, qr{{96, 4}, {any_size, 8}};
     return {.single_precision = {cholesky, {{any_size, 16}}, cholesky, {{any_size, 16}}, qr},
             .double_precision = {cholesky, {{any_size, 8}}, cholesky, {{64, 8}, {any_size, 16}}, qr}};
 }

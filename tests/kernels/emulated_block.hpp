@@ -81,11 +81,28 @@ class EmulatedBlock {
         }
         float reciprocal_root_estimate(float x) const { return 1 / std::sqrt(x); }
 
+        double reciprocal_estimate(double x) const {
+            return std::bit_cast<double>(std::bit_cast<std::uint64_t>(1 / x) & 0xffffffff00000000U);
+        }
+        float reciprocal_estimate(float x) const { return 1 / x; }
+        void prefetch(const void* /*global*/) const {}
+
         template <class T>
         T from_lane(T value, int source) const {
             double exchanged = static_cast<double>(value);
             block_->wait(*this, {Call::from_lane, &exchanged, source});
             return static_cast<T>(exchanged);
+        }
+
+        unsigned ballot(bool own) const {
+            double bit = own ? static_cast<double>(1U << lane) : 0;
+            block_->wait(*this, {Call::ballot, &bit});
+            return static_cast<unsigned>(bit);
+        }
+        unsigned largest_of_lanes(unsigned value) const {
+            double largest = value;
+            block_->wait(*this, {Call::largest, &largest});
+            return static_cast<unsigned>(largest);
         }
 
         /// Fragments as the PTX ISA has them for mma.m16n8k8 with .f64.
@@ -118,7 +135,7 @@ class EmulatedBlock {
     static constexpr int lanes = 32;
 
     struct Call {
-        enum Kind { start, sync, sync_warp, from_lane, mma, done } kind = start;
+        enum Kind { start, sync, sync_warp, from_lane, ballot, largest, mma, done } kind = start;
         double* values = nullptr;
         int source = 0;
     };
@@ -181,6 +198,8 @@ class EmulatedBlock {
                 multiply(warp);
             } else if (kind == Call::from_lane) {
                 exchange(warp);
+            } else if (kind == Call::ballot || kind == Call::largest) {
+                reduce(warp, kind);
             } else if (kind != Call::sync_warp) {
                 return;
             }
@@ -197,6 +216,15 @@ class EmulatedBlock {
         double given[lanes];
         for (int lane = 0; lane < lanes; ++lane) given[lane] = *fiber(warp, lane).call.values;
         for (int lane = 0; lane < lanes; ++lane) *fiber(warp, lane).call.values = given[fiber(warp, lane).call.source];
+    }
+
+    void reduce(int warp, Call::Kind kind) {
+        double result = 0;
+        for (int lane = 0; lane < lanes; ++lane) {
+            const double given = *fiber(warp, lane).call.values;
+            result = kind == Call::ballot ? result + given : std::max(result, given);
+        }
+        for (int lane = 0; lane < lanes; ++lane) *fiber(warp, lane).call.values = result;
     }
 
     void multiply(int warp) {

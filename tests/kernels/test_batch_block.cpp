@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/small.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/kernels/emulated_block.hpp"
 
@@ -146,17 +147,18 @@ void check_small(int n, int cols, Triangle triangle, int bad, Call call, bool ba
         const auto own = there ? s.operand(a, k) : device::Operand<T>{nullptr, 0, 0, 0};
         const auto right = s.right(b, there ? k : 0);
         auto& mine = memory[static_cast<std::size_t>(k)];
+        const auto output = call == Call::both ? device::FactorOutput::keep : device::FactorOutput::discard;
         int failed = 0;
         if (call == Call::factor) {
             T row[Shape::order];
-            failed =
-                device::factor_small<Shape>(thread, static_cast<device::SmallColumns<T, Shape>&>(mine), own, true, row);
+            failed = device::factor_small<Shape>(thread, static_cast<device::SmallColumns<T, Shape>&>(mine), own,
+                                                 device::FactorOutput::keep, row);
         } else if (call == Call::solve) {
             const device::Operand<const T> factor{own.a, own.down, own.across, own.n};
             device::load_solve_small<Shape, sides>(thread, static_cast<device::SmallFactor<T, Shape>&>(mine), factor,
                                                    right);
         } else {
-            failed = device::factor_solve_small<Shape, sides>(thread, mine, own, call == Call::both, right);
+            failed = device::factor_solve_small<Shape, sides>(thread, mine, own, output, right);
         }
         if (there && thread.lane % Shape::own_lanes == 0) info[static_cast<std::size_t>(k)] = failed;
     });
@@ -164,13 +166,13 @@ void check_small(int n, int cols, Triangle triangle, int bad, Call call, bool ba
     check_results(s, call, a, b, info);
 }
 
-template <bool packed, int width, int sides, class T>
+template <device::Residence residence, int width, int sides, class T>
 void check_panels(int n, int cols, Triangle triangle, int bad, Call call, bool backwards) {
     Systems<T> s(n, 1, cols, triangle, 0, bad);
     std::vector<T> a = call == Call::solve ? s.l : s.a, b = s.b;
     std::vector<int> info{-1};
     const int order = device::padded_order(n, width);
-    const std::size_t bytes = device::PanelMemory<T, width>::bytes(order, sides, packed);
+    const std::size_t bytes = device::PanelMemory<T, width>::bytes(order, sides, residence);
     std::vector<device::Chunk<T>> raw(bytes / 16);
     for (auto& chunk : raw) std::fill(std::begin(chunk.value), std::end(chunk.value), unread<T>);
     EmulatedBlock(device::panel_threads(n, width) / device::lanes, backwards)
@@ -178,19 +180,37 @@ void check_panels(int n, int cols, Triangle triangle, int bad, Call call, bool b
             const device::PanelMemory<T, width> memory(raw.data(), order, sides);
             const auto own = s.operand(a, 0);
             const auto right = s.right(b, 0);
+            const auto output = call == Call::both ? device::FactorOutput::keep : device::FactorOutput::discard;
             int failed = 0;
             if (call == Call::factor) {
-                failed = device::factor_panels<packed>(thread, memory, own, true);
+                failed = device::factor_panels<residence>(thread, memory, own, device::FactorOutput::keep);
             } else if (call == Call::solve) {
                 const device::Operand<const T> factor{own.a, own.down, own.across, own.n};
-                device::load_solve_panels<packed, width, sides>(thread, memory, factor, right);
+                device::load_solve_panels<residence, width, sides>(thread, memory, factor, right);
             } else {
-                failed = device::factor_solve_panels<width, sides>(thread, memory, own, call == Call::both, right);
+                failed = device::factor_solve_panels<width, sides>(thread, memory, own, output, right);
             }
             if (thread.warp == 0 && thread.lane == 0) info[0] = failed;
         });
     INFO("order " << n << ", width " << width << ", " << cols << " right-hand sides, call " << static_cast<int>(call));
     check_results(s, call, a, b, info);
+}
+
+template <class T>
+void check_solve_by_tiles(int n, int cols, Triangle triangle, bool backwards) {
+    Systems<T> s(n, 1, cols, triangle, 0, 0);
+    std::vector<T> a = s.l, b = s.b;
+    const std::size_t bytes = device::SolveTilesMemory<T>::bytes(n);
+    std::vector<device::Chunk<T>> raw(bytes / 16 + 1);
+    for (auto& chunk : raw) std::fill(std::begin(chunk.value), std::end(chunk.value), unread<T>);
+    EmulatedBlock(device::panel_threads(n, device::lanes) / device::lanes, backwards)
+        .run([&](const EmulatedBlock::Thread& thread) {
+            const auto own = s.operand(a, 0);
+            device::cholesky_solve_tiles(thread, device::SolveTilesMemory<T>(raw.data(), n),
+                                         device::Operand<const T>{own.a, own.down, own.across, own.n}, s.right(b, 0));
+        });
+    INFO("order " << n << ", " << cols << " right-hand sides");
+    check_results(s, Call::solve, a, b, s.info);
 }
 
 constexpr Call calls[] = {Call::factor, Call::solve, Call::both, Call::both_discarding};
@@ -211,9 +231,10 @@ template <int width, class T>
 void check_panel_orders() {
     for (const int n : {33, 40, 64, 65, 97}) {
         for (const Call call : calls) {
-            check_panels<true, width, 1, T>(n, 1, Triangle::lower, 0, call, n % 2 == 0);
-            check_panels<true, width, 4, T>(n, 3, Triangle::upper, 0, call, n % 2 == 1);
-            if (call != Call::solve) check_panels<true, width, 1, T>(n, 1, Triangle::lower, n - 1, call, false);
+            check_panels<device::Residence::shared, width, 1, T>(n, 1, Triangle::lower, 0, call, n % 2 == 0);
+            check_panels<device::Residence::shared, width, 4, T>(n, 3, Triangle::upper, 0, call, n % 2 == 1);
+            if (call != Call::solve)
+                check_panels<device::Residence::shared, width, 1, T>(n, 1, Triangle::lower, n - 1, call, false);
         }
     }
 }
@@ -237,12 +258,19 @@ TEMPLATE_TEST_CASE("a block of threads factors and solves a matrix by panels", "
 TEMPLATE_TEST_CASE("a block of threads factors and solves what its shared memory does not hold", "[kernels]", float,
                    double) {
     for (const Call call : {Call::factor, Call::solve}) {
-        check_panels<false, 16, 4, TestType>(70, 2, Triangle::lower, 0, call, false);
-        check_panels<false, 16, 1, TestType>(128, 1, Triangle::upper, 0, call, true);
-        check_panels<false, 8, 4, TestType>(70, 5, Triangle::upper, 0, call, false);
-        check_panels<false, 8, 1, TestType>(131, 1, Triangle::lower, 0, call, true);
+        check_panels<device::Residence::global, 16, 4, TestType>(70, 2, Triangle::lower, 0, call, false);
+        check_panels<device::Residence::global, 16, 1, TestType>(128, 1, Triangle::upper, 0, call, true);
+        check_panels<device::Residence::global, 8, 4, TestType>(70, 5, Triangle::upper, 0, call, false);
+        check_panels<device::Residence::global, 8, 1, TestType>(131, 1, Triangle::lower, 0, call, true);
     }
-    check_panels<false, 16, 1, TestType>(70, 1, Triangle::lower, 40, Call::factor, false);
+    check_panels<device::Residence::global, 16, 1, TestType>(70, 1, Triangle::lower, 40, Call::factor, false);
+}
+
+TEMPLATE_TEST_CASE("a block of threads solves for a tile of right-hand sides at once", "[kernels]", float, double) {
+    for (const int n : {33, 40, 64, 96, 131}) {
+        check_solve_by_tiles<TestType>(n, 2, Triangle::lower, n % 2 == 0);
+        check_solve_by_tiles<TestType>(n, 19, Triangle::upper, n % 2 == 1);
+    }
 }
 
 TEMPLATE_TEST_CASE("pivots of any size have their roots", "[kernels]", float, double) {
@@ -259,7 +287,8 @@ TEMPLATE_TEST_CASE("pivots of any size have their roots", "[kernels]", float, do
             const int k = thread.lane / Shape::own_lanes;
             T row[Shape::order];
             const device::Operand<T> own{a, 1, 2, k == 0 && pivot <= T{2} ? 2 : k == 0 ? 1 : 0};
-            const int result = device::factor_small<Shape>(thread, memory[static_cast<std::size_t>(k)], own, true, row);
+            const int result = device::factor_small<Shape>(thread, memory[static_cast<std::size_t>(k)], own,
+                                                           device::FactorOutput::keep, row);
             if (thread.lane == 0) failed = result;
         });
         INFO(pivot);

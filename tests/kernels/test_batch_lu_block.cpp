@@ -1,11 +1,14 @@
 // Batched LU as the threads of a GPU do it, one by one on the host, against LAPACKE.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <vector>
 
 #include "kernels/cuda/batch/lu_block.hpp"
 #include "kernels/cuda/batch/lu_small.hpp"
+#include "kernels/cuda/batch/lu_tiles.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/kernels/batch_block_cases.hpp"
 #include "tests/kernels/emulated_block.hpp"
@@ -96,8 +99,10 @@ void check_lu_small(int n, int cols, int singular, LuCall call, bool backwards) 
         Index* const ipiv = there ? pivots[k].data() : nullptr;
         const auto right = right_of(b, there ? k : 0);
         int failed = s.info[static_cast<std::size_t>(there ? k : 0)];
-        if (call == LuCall::factor) failed = device::lu_factor_small<Shape>(thread, mine, own, true, ipiv);
-        if (call == LuCall::unpivoted) failed = device::lu_factor_small<Shape>(thread, mine, own, false, nullptr);
+        if (call == LuCall::factor)
+            failed = device::lu_factor_small<Shape>(thread, mine, own, device::Pivoting::partial, ipiv);
+        if (call == LuCall::unpivoted)
+            failed = device::lu_factor_small<Shape>(thread, mine, own, device::Pivoting::none, nullptr);
         if (call == LuCall::solve) device::lu_solve_small<Shape, sides>(thread, mine, factors, ipiv, right);
         if (call == LuCall::both) {
             failed = device::lu_factor_solve_small<Shape>(thread, mine, own, ipiv, right.b);
@@ -129,7 +134,7 @@ void check_lu_small_orders(int least) {
     }
 }
 
-template <bool resident, int width, class T>
+template <device::Residence residence, int width, class T>
 void check_lu_block(int n, int singular, LuCall call, bool backwards) {
     LuSystems<T> s(n, 1, 3, singular, call != LuCall::unpivoted);
     const bool has_factors = call == LuCall::solve || call == LuCall::invert;
@@ -137,17 +142,17 @@ void check_lu_block(int n, int singular, LuCall call, bool backwards) {
     BatchMemory<Index> pivots = has_factors ? s.pivots : BatchMemory<Index>{1, n, 1};
     std::vector<int> info{-1};
     auto raw = unread_memory<T>(
-        std::max(device::LuBlockMemory<T, width>::bytes(n, resident), device::LuSolveMemory<T, 2>::bytes(n)));
+        std::max(device::LuBlockMemory<T, width>::bytes(n, residence), device::LuSolveMemory<T, 2>::bytes(n)));
     EmulatedBlock(device::lu_block_threads(n) / device::lanes, backwards).run([&](const EmulatedBlock::Thread& thread) {
         const auto own = device::whole(a[0]);
         const device::Whole<const T> factors{own.a, own.ld, own.rows, own.cols};
-        const device::LuBlockMemory<T, width> memory(raw.data(), n, resident);
+        const device::LuBlockMemory<T, width> memory(raw.data(), n, residence);
         const device::LuSolveMemory<T, 2> solving(raw.data(), n);
         int failed = s.info[0];
         if (call == LuCall::factor) {
-            failed = device::lu_factor_block<resident>(thread, memory, own, pivots.data());
+            failed = device::lu_factor_block<residence>(thread, memory, own, pivots.data());
         } else if (call == LuCall::unpivoted) {
-            failed = device::lu_factor_block<resident>(thread, memory, own, static_cast<Index*>(nullptr));
+            failed = device::lu_factor_block<residence>(thread, memory, own, static_cast<Index*>(nullptr));
         } else if (call == LuCall::solve) {
             device::lu_solve_block(thread, solving, factors, pivots.data(), right_of(b, 0));
         } else {
@@ -166,10 +171,77 @@ void check_lu_block(int n, int singular, LuCall call, bool backwards) {
 template <int width, class T>
 void check_lu_block_orders() {
     for (const int n : {33, 40, 64, 65, 97}) {
-        check_lu_block<true, width, T>(n, 0, LuCall::factor, n % 2 == 0);
-        check_lu_block<false, width, T>(n, n % 2 == 0 ? n - 2 : 0, LuCall::factor, n % 2 == 1);
-        check_lu_block<true, width, T>(n, 0, LuCall::unpivoted, true);
+        check_lu_block<device::Residence::shared, width, T>(n, 0, LuCall::factor, n % 2 == 0);
+        check_lu_block<device::Residence::global, width, T>(n, n % 2 == 0 ? n - 2 : 0, LuCall::factor, n % 2 == 1);
+        check_lu_block<device::Residence::shared, width, T>(n, 0, LuCall::unpivoted, true);
     }
+}
+
+/// The factors and pivots of one matrix by tiles; returns INFO. `pivots` is empty without pivoting.
+template <class T>
+int factor_by_tiles(View<T> a, std::vector<Index>& pivots, bool backwards) {
+    const int n = static_cast<int>(a.rows());
+    auto raw = unread_memory<T>(device::LuTileMemory<T>::bytes(n));
+    int info = -1;
+    EmulatedBlock(device::lu_block_threads(n) / device::lanes, backwards).run([&](const EmulatedBlock::Thread& thread) {
+        const device::LuTileMatrix<T> own{a.data(), n, static_cast<int>(a.col_stride())};
+        const int failed = device::lu_factor_tiles(thread, device::LuTileMemory<T>(raw.data(), n), own,
+                                                   pivots.empty() ? nullptr : pivots.data());
+        if (thread.warp == 0 && thread.lane == 0) info = failed;
+    });
+    return info;
+}
+
+template <class T>
+void check_lu_tiles(int n, int singular, LuCall call, bool backwards) {
+    LuSystems<T> s(n, 1, 19, singular, call != LuCall::unpivoted);
+    INFO("order " << n << ", call " << static_cast<int>(call) << (singular > 0 ? ", singular" : ""));
+    if (call == LuCall::solve) {
+        auto raw = unread_memory<T>(device::SolveTilesMemory<T>::bytes(n));
+        EmulatedBlock(device::lu_block_threads(n) / device::lanes, backwards)
+            .run([&](const EmulatedBlock::Thread& thread) {
+                const auto own = device::whole(s.factors[0]);
+                device::lu_solve_tiles(thread, device::SolveTilesMemory<T>(raw.data(), n),
+                                       device::Whole<const T>{own.a, own.ld, own.rows, own.cols}, s.pivots.data(),
+                                       right_of(s.b, 0));
+            });
+        return check_near(s.b, s.x, s.info, false);
+    }
+    std::vector<Index> pivots(static_cast<std::size_t>(call == LuCall::unpivoted ? 0 : n), -7);
+    CHECK(factor_by_tiles(s.a[0], pivots, backwards) == s.info[0]);
+    check_near(s.a, s.factors, s.info, true);
+    if (call != LuCall::unpivoted) CHECK(pivots == s.pivots.values);
+}
+
+/// Elimination as LAPACK's getf2 does it: NaN on the diagonal is the pivot, elsewhere it is not.
+template <class T>
+int plain_elimination(View<T> a, std::vector<Index>& pivots) {
+    int info = 0;
+    for (Index k = 0; k < a.rows(); ++k) {
+        Index chosen = k;
+        for (Index i = k + 1; i < a.rows(); ++i) {
+            if (std::abs(a(i, k)) > std::abs(a(chosen, k))) chosen = i;
+        }
+        pivots.push_back(chosen + 1);
+        for (Index j = 0; j < a.cols() && chosen != k; ++j) std::swap(a(k, j), a(chosen, j));
+        if (info == 0 && a(k, k) == T{0}) info = static_cast<int>(k + 1);
+        for (Index i = k + 1; i < a.rows(); ++i) {
+            if (std::abs(a(k, k)) < std::numeric_limits<T>::min()) {
+                if (a(k, k) != T{0}) a(i, k) /= a(k, k);
+            } else {
+                a(i, k) *= T{1} / a(k, k);
+            }
+            for (Index j = k + 1; j < a.cols(); ++j) a(i, j) -= a(i, k) * a(k, j);
+        }
+    }
+    return info;
+}
+
+/// Whether two numbers are NaN, the same infinity, or near.
+template <class T>
+bool alike(T x, T y) {
+    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+    return x == y || std::abs(x - y) <= T(1e-3) * (1 + std::abs(y));
 }
 
 }  // namespace
@@ -187,20 +259,69 @@ TEMPLATE_TEST_CASE("a block of threads has the LU of a matrix by panels", "[kern
     check_lu_block_orders<16, TestType>();
     check_lu_block_orders<32, TestType>();
     for (const int n : {33, 64, 100}) {
-        check_lu_block<false, 16, TestType>(n, 0, LuCall::solve, n % 2 == 0);
-        check_lu_block<false, 16, TestType>(n, n == 64 ? 20 : 0, LuCall::invert, n % 2 == 1);
+        check_lu_block<device::Residence::global, 16, TestType>(n, 0, LuCall::solve, n % 2 == 0);
+        check_lu_block<device::Residence::global, 16, TestType>(n, n == 64 ? 20 : 0, LuCall::invert, n % 2 == 1);
     }
-    check_lu_block<false, 16, TestType>(300, 0, LuCall::factor, false);
+    check_lu_block<device::Residence::global, 16, TestType>(300, 0, LuCall::factor, false);
 }
 
 TEMPLATE_TEST_CASE("a block of as many threads as rows has the LU by panels that the order is no multiple of",
                    "[kernels]", float, double) {
     for (const LuCall call : {LuCall::factor, LuCall::unpivoted}) {
-        check_lu_block<true, 24, TestType>(64, 0, call, false);
-        check_lu_block<false, 24, TestType>(64, 0, call, true);
-        check_lu_block<true, 20, TestType>(96, 0, call, true);
-        check_lu_block<false, 13, TestType>(96, 0, call, false);
+        check_lu_block<device::Residence::shared, 24, TestType>(64, 0, call, false);
+        check_lu_block<device::Residence::global, 24, TestType>(64, 0, call, true);
+        check_lu_block<device::Residence::shared, 20, TestType>(96, 0, call, true);
+        check_lu_block<device::Residence::global, 13, TestType>(96, 0, call, false);
     }
-    check_lu_block<true, 24, TestType>(64, 63, LuCall::factor, true);
-    check_lu_block<false, 7, TestType>(32, 32, LuCall::factor, false);
+    check_lu_block<device::Residence::shared, 24, TestType>(64, 63, LuCall::factor, true);
+    check_lu_block<device::Residence::global, 7, TestType>(32, 32, LuCall::factor, false);
+}
+
+TEMPLATE_TEST_CASE("a block of threads has the LU of a matrix by tiles", "[kernels]", float, double) {
+    for (const int n : {33, 40, 64, 65, 97, 131}) {
+        check_lu_tiles<TestType>(n, 0, LuCall::factor, n % 2 == 0);
+        check_lu_tiles<TestType>(n, n % 3 == 0 ? n - 2 : n / 2, LuCall::factor, n % 2 == 1);
+        check_lu_tiles<TestType>(n, 0, LuCall::unpivoted, n % 2 == 1);
+        check_lu_tiles<TestType>(n, 0, LuCall::solve, n % 2 == 0);
+    }
+    check_lu_tiles<TestType>(300, 0, LuCall::factor, false);
+    check_lu_tiles<TestType>(257, 0, LuCall::solve, true);
+}
+
+TEMPLATE_TEST_CASE("LU by tiles has LAPACK's pivots among equals, and its NaN and infinities", "[kernels]", float,
+                   double) {
+    using T = TestType;
+    using Limits = std::numeric_limits<T>;
+    const int n = 70;
+    struct Mark {
+        Index row, column;
+        T value;
+    };
+    for (const Mark& mark : {Mark{0, 0, T{1}}, Mark{0, 0, Limits::quiet_NaN()}, Mark{41, 3, Limits::quiet_NaN()},
+                             Mark{5, 50, Limits::infinity()}, Mark{20, 20, -Limits::infinity()},
+                             Mark{69, 69, Limits::quiet_NaN()}, Mark{7, 2, Limits::denorm_min() * 8}}) {
+        BatchMemory<T> a{1, n, n, 3};
+        unsigned state = 5;
+        for (Index j = 0; j < n; ++j) {  // few values, so that many magnitudes are equal
+            for (Index i = 0; i < n; ++i) {
+                a[0](i, j) = static_cast<T>(static_cast<int>((state = state * 69069U + 1U) >> 30) - 1);
+            }
+        }
+        const bool tiny = mark.value > 0 && mark.value < Limits::min();
+        for (Index i = 0; i < n && tiny; ++i) a[0](i, mark.column) = Limits::denorm_min() * static_cast<T>(i % 7);
+        a[0](mark.row, mark.column) = mark.value;
+        BatchMemory<T> expected = a;
+        std::vector<Index> pivots(static_cast<std::size_t>(n)), expected_pivots;
+        INFO("element (" << mark.row << ", " << mark.column << ") is " << mark.value);
+        CHECK(factor_by_tiles(a[0], pivots, true) == plain_elimination(expected[0], expected_pivots));
+        // a growing error decides between magnitudes that are equal without it
+        const std::ptrdiff_t sure = 6;
+        CHECK(std::equal(pivots.begin(), pivots.begin() + sure, expected_pivots.begin()));
+        if (pivots != expected_pivots) continue;
+        bool same = true;
+        for (Index j = 0; j < n; ++j) {
+            for (Index i = 0; i < n; ++i) same = same && alike(a[0](i, j), expected[0](i, j));
+        }
+        CHECK(same);
+    }
 }

@@ -8,6 +8,7 @@
 
 #include <lapacke.h>
 
+#include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/qr_block.hpp"
 #include "tests/common/catch.hpp"
@@ -141,12 +142,15 @@ void run_on_block(const Problem& problem, const Candidate& candidate, BatchData&
             const device::QrBlockMemory<T, width> memory(raw.data(), n);
             own = device::qr_factor_block<width, 4>(thread, memory, memory.tau + width, a, number<T>(data.tau, k * n),
                                                     right);
+        } else if (candidate.residence == Residence::tiles) {
+            own = device::lu_factor_tiles(thread, device::LuTileMemory<T>(raw.data(), n),
+                                          device::LuTileMatrix<T>{a.a, n, n}, pivots);
         } else if (candidate.residence == Residence::shared) {
-            own =
-                device::lu_factor_block<true>(thread, device::LuBlockMemory<T, width>(raw.data(), n, true), a, pivots);
+            own = device::lu_factor_block<Residence::shared>(
+                thread, device::LuBlockMemory<T, width>(raw.data(), n, Residence::shared), a, pivots);
         } else {
-            own = device::lu_factor_block<false>(thread, device::LuBlockMemory<T, width>(raw.data(), n, false), a,
-                                                 pivots);
+            own = device::lu_factor_block<Residence::global>(
+                thread, device::LuBlockMemory<T, width>(raw.data(), n, Residence::global), a, pivots);
         }
         if (thread.warp == 0 && thread.lane == 0) info = own;
     });
@@ -180,6 +184,7 @@ TEST_CASE("what kernels in blocks do on a GPU passes", "[kernels]") {
         check_kernels<16>(Routine::lu, BatchJob::factor, n, Residence::shared);
         check_kernels<24>(Routine::lu, BatchJob::factor, n, Residence::shared);
         check_kernels<24>(Routine::lu, BatchJob::factor, n, Residence::global);
+        check_kernels<32>(Routine::lu, BatchJob::factor, n, Residence::tiles);
     }
 }
 

@@ -30,7 +30,7 @@ std::vector<Problem> problems_of_order(int n) {
 std::set<int> widths_in_blocks(const Problem& problem) {
     std::set<int> widths;
     for (const Candidate& own : candidates(problem, sm_90, ArithmeticSpace::ieee)) {
-        if (own.residence != Residence::lanes) widths.insert(own.width);
+        if (own.residence == Residence::shared || own.residence == Residence::global) widths.insert(own.width);
     }
     return widths;
 }

@@ -5,6 +5,9 @@
 namespace std {
 
 using int64_t = long long;
+using uint64_t = unsigned long long;
+using uint32_t = unsigned;
+using uint16_t = unsigned short;
 using size_t = decltype(sizeof 0);
 
 template <class T, T v>
@@ -43,16 +46,27 @@ struct numeric_limits<float> {
     static constexpr float min() { return 0x1p-126F; }
     static constexpr float max() { return 0x1.fffffep127F; }
     static float infinity() { return __int_as_float(0x7f800000); }
+    static float quiet_NaN() { return __int_as_float(0x7fc00000); }
 };
 template <>
 struct numeric_limits<double> {
     static constexpr double min() { return 0x1p-1022; }
     static constexpr double max() { return 0x1.fffffffffffffp1023; }
     static double infinity() { return __longlong_as_double(0x7ff0000000000000); }
+    static double quiet_NaN() { return __longlong_as_double(0x7ff8000000000000); }
+};
+template <>
+struct numeric_limits<int> {
+    static constexpr int max() { return 0x7fffffff; }
 };
 
 inline float sqrt(float x) { return ::sqrtf(x); }
 inline double sqrt(double x) { return ::sqrt(x); }
+
+template <class To, class From>
+To bit_cast(const From& from) {
+    return __builtin_bit_cast(To, from);
+}
 
 /// The least power of two that is not below x.
 constexpr unsigned bit_ceil(unsigned x) {

@@ -2,18 +2,13 @@
 
 #include <basalt/view.hpp>
 
+#include "kernels/cuda/batch/choices.hpp"
+
 /// What host and GPU agree on for the kernels that the tuner compiles.
 namespace basalt::cuda_detail::batch {
 
 /// What a kernel does with a batch.
 enum class BatchJob { factor, solve, factor_solve };
-
-/// Where a kernel holds a matrix while it works on it.
-enum class Residence {
-    lanes,   ///< in the registers of a warp or of a part of one
-    shared,  ///< panels in registers, finished ones in the block's shared memory
-    global,  ///< panels in registers, finished ones where the matrix was
-};
 
 /// The only argument of every candidate. Matrices are column-major, without gaps, one behind the other.
 struct CandidateArguments {

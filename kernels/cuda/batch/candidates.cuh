@@ -1,8 +1,10 @@
 #pragma once
 
 #include "kernels/cuda/batch/candidate_arguments.hpp"
+#include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/qr_block.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "kernels/cuda/common/warp_thread.cuh"
 
 /// The bodies of the kernels that the tuner compiles, one for each routine and Residence. The grid of the kernels in
@@ -66,34 +68,41 @@ __device__ void cholesky_in_lanes(const CandidateArguments& c) {
     if constexpr (job == BatchJob::factor) {
         __shared__ SmallColumns<T, Shape> memory[lanes_of.groups];
         T row[Shape::order];
-        own.report(c, lanes_of.first,
-                   factor_small<Shape>(lanes_of.thread, memory[lanes_of.group], own.triangle(c), true, row));
+        own.report(
+            c, lanes_of.first,
+            factor_small<Shape>(lanes_of.thread, memory[lanes_of.group], own.triangle(c), FactorOutput::keep, row));
     } else if constexpr (job == BatchJob::solve) {
         __shared__ SmallFactor<T, Shape> memory[lanes_of.groups];
         load_solve_small<Shape, 1>(lanes_of.thread, memory[lanes_of.group], read_only(own.triangle(c)), own.right(c));
     } else {
         __shared__ SmallBoth<T, Shape> memory[lanes_of.groups];
-        own.report(
-            c, lanes_of.first,
-            factor_solve_small<Shape, 1>(lanes_of.thread, memory[lanes_of.group], own.triangle(c), true, own.right(c)));
+        own.report(c, lanes_of.first,
+                   factor_solve_small<Shape, 1>(lanes_of.thread, memory[lanes_of.group], own.triangle(c),
+                                                FactorOutput::keep, own.right(c)));
     }
 }
 
 template <BatchJob job, Residence residence, int width, class T>
 __device__ void cholesky_in_block(const CandidateArguments& c) {
     extern __shared__ __align__(16) unsigned char raw[];
-    constexpr bool packed = residence == Residence::shared;
     const WarpThread thread;
     const CandidatePlace<T> own(c, blockIdx.x);
-    const PanelMemory<T, width> memory(raw, padded_order(c.rows, width), job == BatchJob::factor ? 0 : 1);
-    if constexpr (job == BatchJob::factor) {
-        own.report(c, thread.number == 0, factor_panels<packed>(thread, memory, own.triangle(c), true));
-    } else if constexpr (job == BatchJob::solve) {
-        load_solve_panels<packed, width, 1>(thread, memory, read_only(own.triangle(c)), own.right(c));
+    if constexpr (residence == Residence::tiles) {
+        static_assert(job == BatchJob::solve, "tiles are for substitutions");
+        cholesky_solve_tiles(thread, SolveTilesMemory<T>(raw, c.rows), read_only(own.triangle(c)), own.right(c));
     } else {
-        static_assert(packed, "the factor of the fused call lies in shared memory");
-        own.report(c, thread.number == 0,
-                   factor_solve_panels<width, 1>(thread, memory, own.triangle(c), true, own.right(c)));
+        const PanelMemory<T, width> memory(raw, padded_order(c.rows, width), job == BatchJob::factor ? 0 : 1);
+        if constexpr (job == BatchJob::factor) {
+            own.report(c, thread.number == 0,
+                       factor_panels<residence>(thread, memory, own.triangle(c), FactorOutput::keep));
+        } else if constexpr (job == BatchJob::solve) {
+            load_solve_panels<residence, width, 1>(thread, memory, read_only(own.triangle(c)), own.right(c));
+        } else {
+            static_assert(residence == Residence::shared, "the factor of the fused call lies in shared memory");
+            own.report(
+                c, thread.number == 0,
+                factor_solve_panels<width, 1>(thread, memory, own.triangle(c), FactorOutput::keep, own.right(c)));
+        }
     }
 }
 
@@ -106,7 +115,7 @@ __device__ void lu_in_lanes(const CandidateArguments& c) {
     SmallRows<T, Shape>& rows = memory[lanes_of.group];
     if constexpr (job == BatchJob::factor) {
         own.report(c, lanes_of.first,
-                   lu_factor_small<Shape>(lanes_of.thread, rows, own.matrix(c), true, own.pivots(c)));
+                   lu_factor_small<Shape>(lanes_of.thread, rows, own.matrix(c), Pivoting::partial, own.pivots(c)));
     } else if constexpr (job == BatchJob::solve) {
         lu_solve_small<Shape, 1>(lanes_of.thread, rows, read_only(own.matrix(c)), own.pivots(c), own.right(c));
     } else {
@@ -120,10 +129,16 @@ __device__ void lu_in_block(const CandidateArguments& c) {
     extern __shared__ __align__(16) unsigned char raw[];
     const WarpThread thread;
     const CandidatePlace<T> own(c, blockIdx.x);
-    if constexpr (job == BatchJob::factor) {
-        constexpr bool resident = residence == Residence::shared;
-        const LuBlockMemory<T, width> memory(raw, c.rows, resident);
-        own.report(c, thread.number == 0, lu_factor_block<resident>(thread, memory, own.matrix(c), own.pivots(c)));
+    if constexpr (residence == Residence::tiles && job == BatchJob::solve) {
+        lu_solve_tiles(thread, SolveTilesMemory<T>(raw, c.rows), read_only(own.matrix(c)), own.pivots(c), own.right(c));
+    } else if constexpr (residence == Residence::tiles) {
+        const Whole<T> a = own.matrix(c);
+        const int info =
+            lu_factor_tiles(thread, LuTileMemory<T>(raw, c.rows), LuTileMatrix<T>{a.a, a.rows, a.rows}, own.pivots(c));
+        own.report(c, thread.number == 0, info);
+    } else if constexpr (job == BatchJob::factor) {
+        const LuBlockMemory<T, width> memory(raw, c.rows, residence);
+        own.report(c, thread.number == 0, lu_factor_block<residence>(thread, memory, own.matrix(c), own.pivots(c)));
     } else {
         static_assert(job == BatchJob::solve, "factor and solve of larger orders are two kernels");
         const LuSolveMemory<T, 1> memory(raw, c.rows);

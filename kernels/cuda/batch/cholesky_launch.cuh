@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/batch/launch.cuh"
 #include "kernels/cuda/batch/panels.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "kernels/on_stream/batch.hpp"
 #include "kernels/on_stream/implement.hpp"
 
@@ -26,7 +27,8 @@ __global__ void __launch_bounds__(small_threads, 1)
     const SmallPlace<Shape> place;
     const auto own = batch_operand(triangle, a, place.number);
     T row[Shape::order];
-    const int failed = device::factor_small<Shape>(BlockThread(), memory[place.group], own, true, row);
+    const int failed =
+        device::factor_small<Shape>(BlockThread(), memory[place.group], own, device::FactorOutput::keep, row);
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
 
@@ -41,43 +43,57 @@ __global__ void __launch_bounds__(small_threads, 1)
 
 template <class Shape, int sides, class T>
 __global__ void __launch_bounds__(small_threads, 1)
-    small_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, bool keep) {
+    small_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output) {
     __shared__ device::SmallBoth<T, Shape> memory[small_threads / Shape::own_lanes];
     const SmallPlace<Shape> place;
     const auto own = batch_operand(triangle, a, place.number);
-    const int failed = device::factor_solve_small<Shape, sides>(BlockThread(), memory[place.group], own, keep,
+    const int failed = device::factor_solve_small<Shape, sides>(BlockThread(), memory[place.group], own, output,
                                                                 sides_of(b, place.number));
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
 
-template <bool packed, int width, class T>
-__global__ void __launch_bounds__(device::most_panel_threads, packed ? device::panel_blocks<T, width> : 1)
+template <device::Residence residence, int width, class T>
+__global__ void __launch_bounds__(device::most_panel_threads,
+                                  residence == device::Residence::shared ? device::panel_blocks<T, width> : 1)
     panels_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const auto own = device::operand(triangle, a[blockIdx.x]);
     const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), 0);
-    const int failed = device::factor_panels<packed>(BlockThread(), memory, own, true);
+    const int failed = device::factor_panels<residence>(BlockThread(), memory, own, device::FactorOutput::keep);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-template <bool packed, int width, int sides, int most_threads, class T>
-__global__ void __launch_bounds__(most_threads, !packed && sides == 1 ? device::unpacked_solve_blocks : 1)
+/// For one right-hand side.
+template <device::Residence residence, int width, int most_threads, class T>
+__global__ void __launch_bounds__(most_threads,
+                                  residence == device::Residence::global ? device::unpacked_solve_blocks : 1)
     panels_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     if (info != nullptr && info[blockIdx.x] > 0) return;
     const auto own = device::operand(triangle, factors[blockIdx.x]);
-    const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), sides);
-    device::load_solve_panels<packed, width, sides>(BlockThread(), memory, own, sides_of(b, blockIdx.x));
+    const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), 1);
+    device::load_solve_panels<residence, width, 1>(BlockThread(), memory, own, sides_of(b, blockIdx.x));
+}
+
+/// For several, or for large matrices. With 80 registers the one for floats would spill.
+template <class T>
+__global__ void __launch_bounds__(device::most_panel_threads, sizeof(T) == 4 ? 2 : 3)
+    tiles_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    if (info != nullptr && info[blockIdx.x] > 0) return;
+    const auto own = device::operand(triangle, factors[blockIdx.x]);
+    const device::SolveTilesMemory<T> memory(raw, own.n);
+    device::cholesky_solve_tiles(BlockThread(), memory, own, sides_of(b, blockIdx.x));
 }
 
 template <int width, int sides, class T>
 __global__ void __launch_bounds__(device::most_panel_threads, sides == 1 ? device::panel_blocks<T, width> : 1)
-    panels_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, bool keep) {
+    panels_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output) {
     extern __shared__ __align__(16) unsigned char raw[];
     const auto own = device::operand(triangle, a[blockIdx.x]);
     const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), sides);
     const int failed =
-        device::factor_solve_panels<width, sides>(BlockThread(), memory, own, keep, sides_of(b, blockIdx.x));
+        device::factor_solve_panels<width, sides>(BlockThread(), memory, own, output, sides_of(b, blockIdx.x));
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
@@ -93,30 +109,29 @@ bool factor_fits(Stream stream, Index n, BatchPlan plan, int sides) {
     bool fits = false;
     with_width(plan, [&](auto width) {
         const int order = device::padded_order(static_cast<int>(n), width());
-        fits = device::PanelMemory<T, width()>::bytes(order, sides, true) <= most_batch_shared(stream);
+        fits = device::PanelMemory<T, width()>::bytes(order, sides, device::Residence::shared) <=
+               most_batch_shared(stream);
     });
     return fits;
 }
 
-template <bool packed, int width, class T>
+template <device::Residence residence, int width, class T>
 void factor_by_panels(Stream stream, Triangle triangle, const BatchView<T>& a, Index* info) {
     const int n = static_cast<int>(a.shape().rows());
-    launch_block_each(stream, panels_factor_kernel<packed, width, T>, "panels_factor_kernel", a.count(),
+    launch_block_each(stream, panels_factor_kernel<residence, width, T>, "panels_factor_kernel", a.count(),
                       device::panel_threads(n, width),
-                      device::PanelMemory<T, width>::bytes(device::padded_order(n, width), 0, packed), triangle, a,
+                      device::PanelMemory<T, width>::bytes(device::padded_order(n, width), 0, residence), triangle, a,
                       info);
 }
 
-template <bool packed, int width, int most_threads, class T>
+template <device::Residence residence, int width, int most_threads, class T>
 void solve_by_panels(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
                      const Index* info) {
     const int n = static_cast<int>(factors.shape().rows());
-    with_sides(b.shape().cols(), [&](auto sides) {
-        launch_block_each(stream, panels_solve_kernel<packed, width, sides(), most_threads, T>, "panels_solve_kernel",
-                          b.count(), device::panel_threads(n, width),
-                          device::PanelMemory<T, width>::bytes(device::padded_order(n, width), sides(), packed),
-                          triangle, factors, b, info);
-    });
+    launch_block_each(stream, panels_solve_kernel<residence, width, most_threads, T>, "panels_solve_kernel", b.count(),
+                      device::panel_threads(n, width),
+                      device::PanelMemory<T, width>::bytes(device::padded_order(n, width), 1, residence), triangle,
+                      factors, b, info);
 }
 
 template <class T>
@@ -125,11 +140,21 @@ void solve_large(Stream stream, Triangle triangle, const BatchView<const T>& fac
     constexpr int unpacked = device::unpacked_solve_width, narrow = device::narrow_solve_threads;
     constexpr int most = device::most_panel_threads;
     const Index n = factors.shape().rows();
-    if (n > narrow) return solve_by_panels<false, unpacked, most>(stream, triangle, factors, b, info);
-    if (n > device::most_packed_solve<T>) {
-        return solve_by_panels<false, unpacked, narrow>(stream, triangle, factors, b, info);
+    if (b.shape().cols() > 1 || n > device::most_panel_solve<T>) {
+        const int order = static_cast<int>(n);
+        return launch_block_each(stream, tiles_solve_kernel<T>, "tiles_solve_kernel", b.count(),
+                                 device::panel_threads(order, device::lanes), device::SolveTilesMemory<T>::bytes(order),
+                                 triangle, factors, b, info);
     }
-    with_width(plan, [&](auto width) { solve_by_panels<true, width(), most>(stream, triangle, factors, b, info); });
+    if (n > narrow) {
+        return solve_by_panels<device::Residence::global, unpacked, most>(stream, triangle, factors, b, info);
+    }
+    if (n > device::most_packed_solve<T>) {
+        return solve_by_panels<device::Residence::global, unpacked, narrow>(stream, triangle, factors, b, info);
+    }
+    with_width(plan, [&](auto width) {
+        solve_by_panels<device::Residence::shared, width(), most>(stream, triangle, factors, b, info);
+    });
 }
 
 }  // namespace
@@ -147,9 +172,10 @@ void run_on_gpu(BatchPotrf<T>, Stream stream, Triangle triangle, BatchView<T> a,
         });
     }
     if (!factor_fits<T>(stream, n, plan, 0)) {
-        return factor_by_panels<false, 16>(stream, triangle, a, info);
+        return factor_by_panels<device::Residence::global, 16>(stream, triangle, a, info);
     }
-    with_width(plan, [&](auto width) { factor_by_panels<true, width()>(stream, triangle, a, info); });
+    with_width(plan,
+               [&](auto width) { factor_by_panels<device::Residence::shared, width()>(stream, triangle, a, info); });
 }
 
 template <class T>
@@ -172,7 +198,8 @@ template <class T>
 void run_on_gpu(BatchPosv<T>, Stream stream, Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info,
                 BatchFactor factor, BatchPlan plan) {
     if (a.count() == 0) return;
-    const bool keep = factor == BatchFactor::keep;
+    const device::FactorOutput output =
+        factor == BatchFactor::keep ? device::FactorOutput::keep : device::FactorOutput::discard;
     const Index n = a.shape().rows();
     if (n <= device::lanes) {
         return with_small_shape<T>(n, [&](auto shape) {
@@ -180,13 +207,13 @@ void run_on_gpu(BatchPosv<T>, Stream stream, Triangle triangle, BatchView<T> a, 
             with_sides(b.shape().cols(), [&](auto sides) {
                 small_both_kernel<Shape, sides(), T>
                     <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(triangle, a, b, info,
-                                                                                                 keep);
+                                                                                                 output);
             });
             check_launch("small_both_kernel", stream);
         });
     }
     if (!factor_fits<T>(stream, n, plan, 4)) {
-        if (!keep) {
+        if (factor == BatchFactor::discard) {
             throw UsageError("batch_cholesky_factor_solve: matrices of order " + std::to_string(n) +
                              " do not fit into the GPU's shared memory; allowed is BatchFactor::keep");
         }
@@ -198,8 +225,8 @@ void run_on_gpu(BatchPosv<T>, Stream stream, Triangle triangle, BatchView<T> a, 
             const int padded = device::padded_order(static_cast<int>(n), width());
             launch_block_each(stream, panels_both_kernel<width(), sides(), T>, "panels_both_kernel", a.count(),
                               device::panel_threads(padded, width()),
-                              device::PanelMemory<T, width()>::bytes(padded, sides(), true), triangle, a, b, info,
-                              keep);
+                              device::PanelMemory<T, width()>::bytes(padded, sides(), device::Residence::shared),
+                              triangle, a, b, info, output);
         });
     });
 }

@@ -6,6 +6,7 @@
 #include <basalt/triangle.hpp>
 #include <basalt/view.hpp>
 
+#include "kernels/cuda/batch/choices.hpp"
 #include "kernels/cuda/common/device_code.hpp"
 
 /// Cholesky of many small matrices, written without CUDA so that a test can run it on the host: `Thread` is a thread of
@@ -17,6 +18,7 @@
 namespace basalt::cuda_detail::batch {
 
 constexpr int lanes = 32;
+constexpr int most_block_warps = 16;  ///< of blocks for LU and QR
 
 /// The lower triangle of A, or of the transpose of an upper triangle: element (i, j) at a[i * down + j * across].
 template <class T>
@@ -60,22 +62,24 @@ BASALT_DEVICE T reciprocal_root(const Thread& thread, T x) {
     return y + y * e * (e * T{0.375} + T{0.5});
 }
 
+enum class SquareRows { here, elsewhere };
+
 /// A square of `order` columns is eliminated from rows: right-looking, row := row L^-T, and the square's own rows
 /// become L. `own` is the row's number in the square, or at least `order` for a row below it.
 ///
-/// Where `publish`, the square's rows lie in the lanes of a warp that calls this together, or of a part of it, and each
-/// column goes to `columns` (buffers x order, 16-byte aligned) before it is eliminated. Otherwise that was done before,
-/// with a buffer for each column.
+/// With SquareRows::here, the square's rows lie in the lanes of a warp that calls this together, or of a part of it,
+/// and each column goes to `columns` (buffers x order, 16-byte aligned) before it is eliminated. With
+/// SquareRows::elsewhere that was done before, with a buffer for each column.
 ///
 /// Returns the number, from 1, of the first pivot that is not above zero; 0 if there is none.
-template <bool publish, int buffers, class T, int order, class Thread>
+template <SquareRows square, int buffers, class T, int order, class Thread>
 BASALT_DEVICE int eliminate(const Thread& thread, T (&row)[order], T* columns, int own) {
     constexpr int size = Chunk<T>::size;
     int failed = 0;
     BASALT_UNROLL
     for (int c = 0; c < order; ++c) {
         T* const column = columns + c % buffers * order;
-        if constexpr (publish) {
+        if constexpr (square == SquareRows::here) {
             // the next but one column comes here only after all lanes have met again, with this one read
             if (own < order) column[own] = row[c];
             thread.sync_warp();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <basalt/triangle.hpp>
+
 #include "kernels/cuda/batch/lu_small.hpp"
 
 /// LU of orders up to 512: a matrix in a block, left-looking by panels, a row to a thread.
@@ -9,9 +11,7 @@
 /// and written once. Otherwise they overwrite A, whose rows are put in order at the end.
 namespace basalt::cuda_detail::batch {
 
-constexpr int most_block_warps = 16;
-
-/// Shared memory of a block. `resident`: finished panels lie here.
+/// Shared memory of a block, with finished panels if they reside here.
 template <class T, int width>
 struct LuBlockMemory {
     T* square;    ///< L on the diagonal: width x width a panel, row-major
@@ -24,14 +24,16 @@ struct LuBlockMemory {
     int order;  ///< padded to the width: also the leading dimension of factors
 
     BASALT_DEVICE static constexpr int padded(int n) { return (n + width - 1) / width * width; }
-    static std::size_t bytes(int n, bool resident) {
+    static std::size_t bytes(int n, Residence panels) {
+        const bool resident = panels == Residence::shared;
         const auto order = static_cast<std::size_t>(padded(n));
         const std::size_t elements =
             order * width + 2 * width * width + 2 * width + 2 * most_block_warps + (resident ? order * order : 0);
         const std::size_t all = elements * sizeof(T) + (2 * most_block_warps + 4) * sizeof(int);
         return (all + 15) / 16 * 16;
     }
-    BASALT_DEVICE LuBlockMemory(void* raw, int n, bool resident) : order(padded(n)) {
+    BASALT_DEVICE LuBlockMemory(void* raw, int n, Residence panels) : order(padded(n)) {
+        const bool resident = panels == Residence::shared;
         square = static_cast<T*>(raw);
         upper = square + order * width;
         row = upper + 2 * width * width;
@@ -46,35 +48,22 @@ struct LuBlockMemory {
 /// Threads of a block for order n.
 inline int lu_block_threads(int n) { return (n + lanes - 1) / lanes * lanes; }
 
-/// The largest order whose finished panels lie in shared memory. It holds too few larger matrices: a
-/// multiprocessor then has too few warps, and reading finished panels from the second cache is faster (decision 36).
+/// The largest order whose finished panels lie in shared memory. Above, lu_tiles.hpp is faster (decision 36).
 template <class T>
-constexpr int most_resident_lu_order = sizeof(T) == 4 ? 96 : 64;
+constexpr int most_resident_lu_order = sizeof(T) == 4 ? 96 : 48;
 
 /// What a kernel is compiled for: threads of a block, and blocks that share a multiprocessor at least, which limits
 /// registers.
 struct LuBlockBounds {
     int threads, blocks;
 };
-/// 168 registers: 2 blocks of 192 threads, 4 of 96.
-constexpr LuBlockBounds narrow_lu_bounds{192, 2};
-/// In float 128 registers: 2 blocks of 256 threads, 4 of 128. In double panels of 16 columns take 232 of them.
-template <class T>
-constexpr LuBlockBounds wide_lu_bounds{256, sizeof(T) == 4 ? 2 : 1};
 /// 128 registers, which hold a panel of 8 columns.
 constexpr LuBlockBounds widest_lu_bounds{512, 1};
 /// Of kernels with finished panels in shared memory, which limits the number of blocks by itself.
 constexpr LuBlockBounds resident_lu_bounds{256, 1};
 
-/// Of the kernel for a number of threads, with finished panels in A's place: that with more blocks at once.
-template <class T>
-constexpr LuBlockBounds lu_bounds(int threads) {
-    if (threads <= 96 || (threads > 128 && threads <= narrow_lu_bounds.threads)) return narrow_lu_bounds;
-    return threads <= wide_lu_bounds<T>.threads ? wide_lu_bounds<T> : widest_lu_bounds;
-}
-
 /// Finished panels.
-template <bool resident, class T>
+template <Residence residence, class T>
 struct LuPanels {
     T* first;
     Index ld;
@@ -106,9 +95,9 @@ struct LuBlockRow {
 };
 
 /// The products with the finished panel q, whose rows of U are still to be computed for this panel.
-template <bool resident, int width, class T, class Thread>
+template <Residence residence, int width, class T, class Thread>
 BASALT_DEVICE void apply_panel(const Thread& thread, const LuBlockMemory<T, width>& memory,
-                               const LuPanels<resident, T>& panels, int q, LuBlockRow<T, width>& row) {
+                               const LuPanels<residence, T>& panels, int q, LuBlockRow<T, width>& row) {
     T* const u = memory.upper + q % 2 * width * width;
     const int own = row.place - q * width;
     if (own >= 0 && own < width && row.number < memory.order) {
@@ -152,7 +141,9 @@ BASALT_DEVICE void factor_panel(const Thread& thread, const LuBlockMemory<T, wid
         const int k = p * width + c;
         if (k >= n) break;
         if (pivots != nullptr) {
-            const int chosen = best_of_block(thread, memory, candidate(row.panel[c], row.place, k, row.number >= n), k);
+            const int chosen =
+                best_of_block(thread, memory,
+                              row.number >= n ? no_candidate<T>(row.place) : candidate(row.panel[c], row.place, k), k);
             if (row.number == 0) pivots[k] = chosen + 1;
             row.place = row.place == chosen ? k : row.place == k ? chosen : row.place;
         }
@@ -197,10 +188,11 @@ BASALT_DEVICE void put_rows_in_order(const Thread& thread, const Whole<T>& a, in
 }
 
 /// A := its factors, in place. `pivots` is null without pivoting. Returns INFO in all threads.
-template <bool resident, int width, class T, class Thread>
+template <Residence residence, int width, class T, class Thread>
 BASALT_DEVICE int lu_factor_block(const Thread& thread, const LuBlockMemory<T, width>& memory, const Whole<T>& a,
                                   Index* pivots) {
-    const LuPanels<resident, T> panels{resident ? memory.factors : a.a, resident ? memory.order : a.ld};
+    constexpr bool resident = residence == Residence::shared;
+    const LuPanels<residence, T> panels{resident ? memory.factors : a.a, resident ? memory.order : a.ld};
     LuBlockRow<T, width> row{};
     row.number = row.place = thread.warp * lanes + thread.lane;
     BASALT_ROLLED
@@ -247,8 +239,9 @@ struct LuSolveMemory {
 };
 
 /// x := T^-1 x for a triangle of A: the upper one, or the lower one with a unit diagonal. Blocks of a warp's columns.
-template <bool upper, int sides, class T, class Thread>
+template <Triangle triangle, int sides, class T, class Thread>
 BASALT_DEVICE void substitute_block(const Thread& thread, const Whole<const T>& a, T* x, int order) {
+    constexpr bool upper = triangle == Triangle::upper;
     const int number = thread.warp * lanes + thread.lane, blocks = order / lanes;
     BASALT_ROLLED
     for (int step = 0; step < blocks; ++step) {
@@ -319,8 +312,8 @@ BASALT_DEVICE void lu_solve_block(const Thread& thread, const LuSolveMemory<T, s
             memory.x[s * memory.order + number] = there ? right.b[memory.rows[number] + (first + s) * right.ld] : T{0};
         }
         thread.sync();
-        substitute_block<false, sides>(thread, a, memory.x, memory.order);
-        substitute_block<true, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::lower, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::upper, sides>(thread, a, memory.x, memory.order);
         BASALT_UNROLL
         for (int s = 0; s < sides; ++s) {
             if (number < a.rows && first + s < right.cols) {
@@ -353,8 +346,8 @@ BASALT_DEVICE int lu_invert_block(const Thread& thread, const LuSolveMemory<T, s
             memory.x[s * memory.order + number] = source == first + s && number < a.rows ? T{1} : T{0};
         }
         thread.sync();
-        substitute_block<false, sides>(thread, a, memory.x, memory.order);
-        substitute_block<true, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::lower, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::upper, sides>(thread, a, memory.x, memory.order);
         BASALT_UNROLL
         for (int s = 0; s < sides; ++s) {
             if (inverse.holds(number, first + s)) {

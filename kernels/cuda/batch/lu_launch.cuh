@@ -4,6 +4,8 @@
 
 #include "kernels/cuda/batch/launch.cuh"
 #include "kernels/cuda/batch/lu_block.hpp"
+#include "kernels/cuda/batch/lu_tiles.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "kernels/on_stream/batch_lu.hpp"
 #include "kernels/on_stream/implement.hpp"
 
@@ -23,13 +25,17 @@ __device__ T* numbers_of(const BatchView<T>& numbers, Index number) {
     return number < numbers.count() ? numbers[number].data() : nullptr;
 }
 
+inline device::Pivoting pivoting_of(const std::optional<BatchView<Index>>& pivots) {
+    return pivots.has_value() ? device::Pivoting::partial : device::Pivoting::none;
+}
+
 template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
-    lu_small_factor_kernel(BatchView<T> a, bool pivoting, BatchView<Index> pivots, Index* info) {
+    lu_small_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info) {
     __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
     const SmallPlace<Shape> place;
     const auto own = matrix_or_none(a, place.number);
-    Index* const ipiv = pivoting ? numbers_of(pivots, place.number) : nullptr;
+    Index* const ipiv = pivoting == device::Pivoting::partial ? numbers_of(pivots, place.number) : nullptr;
     const int failed = device::lu_factor_small<Shape>(BlockThread(), memory[place.group], own, pivoting, ipiv);
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
@@ -80,26 +86,38 @@ __device__ device::Whole<T> square_of(const BatchView<T>& a, Index number) {
     return {a[number].data(), sizeof(T) == 8 ? static_cast<int>(ld) : ld, n, n};
 }
 
-template <bool resident, int most_threads, int least_blocks, int width, class T>
+template <device::Residence residence, int most_threads, int least_blocks, int width, class T>
 __global__ void __launch_bounds__(most_threads, least_blocks)
-    lu_block_factor_kernel(BatchView<T> a, bool pivoting, BatchView<Index> pivots, Index* info) {
+    lu_block_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const device::Whole<T> own = square_of(a, blockIdx.x);
-    const device::LuBlockMemory<T, width> memory(raw, own.rows, resident);
-    Index* const ipiv = pivoting ? pivots[blockIdx.x].data() : nullptr;
-    const int failed = device::lu_factor_block<resident>(BlockThread(), memory, own, ipiv);
+    const device::LuBlockMemory<T, width> memory(raw, own.rows, residence);
+    Index* const ipiv = pivoting == device::Pivoting::partial ? pivots[blockIdx.x].data() : nullptr;
+    const int failed = device::lu_factor_block<residence>(BlockThread(), memory, own, ipiv);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-template <int sides, class T>
+template <class T>
 __global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
-    lu_block_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
+    lu_tiles_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    const int n = static_cast<int>(a.shape().rows());
+    const device::LuTileMatrix<T> own{a[blockIdx.x].data(), n, static_cast<int>(a.shape().col_stride())};
+    const device::LuTileMemory<T> memory(raw, n);
+    Index* const ipiv = pivoting == device::Pivoting::partial ? pivots[blockIdx.x].data() : nullptr;
+    const int failed = device::lu_factor_tiles(BlockThread(), memory, own, ipiv);
+    if (threadIdx.x == 0) info[blockIdx.x] = failed;
+}
+
+template <int most_threads, class T>
+__global__ void __launch_bounds__(most_threads, most_threads <= 256 ? 3 : 1)
+    lu_tiles_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
                           const Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     if (info != nullptr && info[blockIdx.x] > 0) return;
     const auto own = device::whole(factors[blockIdx.x]);
-    const device::LuSolveMemory<T, sides> memory(raw, own.rows);
-    device::lu_solve_block(BlockThread(), memory, own, numbers_of(pivots, blockIdx.x), sides_of(b, blockIdx.x));
+    const device::SolveTilesMemory<T> memory(raw, own.rows);
+    device::lu_solve_tiles(BlockThread(), memory, own, numbers_of(pivots, blockIdx.x), sides_of(b, blockIdx.x));
 }
 
 template <class T>
@@ -114,30 +132,30 @@ __global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-template <bool resident, int most_threads, int least_blocks, int width, class T>
+template <device::Residence residence, int most_threads, int least_blocks, int width, class T>
 void factor_lu_blocks(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
                       Index* info) {
     const int n = static_cast<int>(a.shape().rows()), threads = device::lu_block_threads(n);
-    const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, resident);
+    const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, residence);
     const BatchView<Index> order = pivots.value_or(BatchView<Index>());
-    launch_block_each(stream, lu_block_factor_kernel<resident, most_threads, least_blocks, width, T>,
-                      "lu_block_factor_kernel", a.count(), threads, bytes, a, pivots.has_value(), order, info);
+    launch_block_each(stream, lu_block_factor_kernel<residence, most_threads, least_blocks, width, T>,
+                      "lu_block_factor_kernel", a.count(), threads, bytes, a, pivoting_of(pivots), order, info);
 }
 
-/// With finished panels in A's place.
+/// With panels in tiles, otherwise, where shared memory does not hold one, by narrow panels. Finished ones lie in A's
+/// place.
 template <class T>
 void factor_lu_in_place(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
                         Index* info) {
-    constexpr device::LuBlockBounds narrow = device::narrow_lu_bounds, wide = device::wide_lu_bounds<T>,
-                                    widest = device::widest_lu_bounds;
-    const int most = device::lu_bounds<T>(device::lu_block_threads(static_cast<int>(a.shape().rows()))).threads;
-    if (most == narrow.threads) {
-        factor_lu_blocks<false, narrow.threads, narrow.blocks, 16>(stream, a, pivots, info);
-    } else if (most == wide.threads) {
-        factor_lu_blocks<false, wide.threads, wide.blocks, 16>(stream, a, pivots, info);
-    } else {
-        factor_lu_blocks<false, widest.threads, widest.blocks, 8>(stream, a, pivots, info);
+    constexpr device::LuBlockBounds widest = device::widest_lu_bounds;
+    const int n = static_cast<int>(a.shape().rows());
+    const std::size_t bytes = device::LuTileMemory<T>::bytes(n);
+    if (bytes > most_batch_shared(stream) || !device::lu_tiles_count(n, a.shape().col_stride())) {
+        return factor_lu_blocks<device::Residence::global, widest.threads, widest.blocks, 8>(stream, a, pivots, info);
     }
+    launch_block_each(stream, lu_tiles_factor_kernel<T>, "lu_tiles_factor_kernel", a.count(),
+                      device::lu_block_threads(n), bytes, a, pivoting_of(pivots), pivots.value_or(BatchView<Index>()),
+                      info);
 }
 
 template <int width, class T>
@@ -145,22 +163,20 @@ void factor_lu_by_width(Stream stream, const BatchView<T>& a, const std::optiona
                         Index* info) {
     constexpr device::LuBlockBounds bounds = device::resident_lu_bounds;
     const int n = static_cast<int>(a.shape().rows());
-    const bool resident = n <= device::most_resident_lu_order<T> &&
-                          device::LuBlockMemory<T, width>::bytes(n, true) <= most_batch_shared(stream);
+    const bool resident =
+        n <= device::most_resident_lu_order<T> &&
+        device::LuBlockMemory<T, width>::bytes(n, device::Residence::shared) <= most_batch_shared(stream);
     if (!resident) return factor_lu_in_place(stream, a, pivots, info);
-    factor_lu_blocks<true, bounds.threads, bounds.blocks, width>(stream, a, pivots, info);
+    factor_lu_blocks<device::Residence::shared, bounds.threads, bounds.blocks, width>(stream, a, pivots, info);
 }
 
 template <class T>
 void solve_lu_blocks(Stream stream, const BatchView<const T>& factors, const BatchView<const Index>& pivots,
                      const BatchView<T>& b, const Index* info) {
     const int n = static_cast<int>(factors.shape().rows()), threads = device::lu_block_threads(n);
-    if (b.shape().cols() == 1) {
-        return launch_block_each(stream, lu_block_solve_kernel<1, T>, "lu_block_solve_kernel", b.count(), threads,
-                                 device::LuSolveMemory<T, 1>::bytes(n), factors, pivots, b, info);
-    }
-    launch_block_each(stream, lu_block_solve_kernel<4, T>, "lu_block_solve_kernel", b.count(), threads,
-                      device::LuSolveMemory<T, 4>::bytes(n), factors, pivots, b, info);
+    const auto kernel = threads <= 256 ? lu_tiles_solve_kernel<256, T> : lu_tiles_solve_kernel<512, T>;
+    launch_block_each(stream, kernel, "lu_tiles_solve_kernel", b.count(), threads,
+                      device::SolveTilesMemory<T>::bytes(n), factors, pivots, b, info);
 }
 
 /// Where info is there, right-hand sides stay as they are whose matrices failed.
@@ -189,7 +205,7 @@ void run_on_gpu(BatchGetrf<T>, Stream stream, BatchView<T> a, std::optional<Batc
             using Shape = decltype(shape);
             lu_small_factor_kernel<Shape, T>
                 <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(
-                    a, pivots.has_value(), pivots.value_or(BatchView<Index>()), info);
+                    a, pivoting_of(pivots), pivots.value_or(BatchView<Index>()), info);
             check_launch("lu_small_factor_kernel", stream);
         });
     }

@@ -47,11 +47,16 @@ struct Candidate {
     int place;
 };
 
-/// What the element x of a row at `place` counts in step k: nothing where the row was a pivot before or is padding; a
-/// NaN wins on the diagonal, and counts less than a number elsewhere.
+/// A row that takes no part: of the padding, or a pivot before.
 template <class T>
-BASALT_DEVICE Candidate<T> candidate(T x, int place, int k, bool padding) {
-    if (place < k || padding) return {T{-2}, place};
+BASALT_DEVICE Candidate<T> no_candidate(int place) {
+    return {T{-2}, place};
+}
+/// What the element x of a row at `place` counts in step k: nothing where the row was a pivot before; a NaN wins on the
+/// diagonal, and counts less than a number elsewhere.
+template <class T>
+BASALT_DEVICE Candidate<T> candidate(T x, int place, int k) {
+    if (place < k) return no_candidate<T>(place);
     if (x != x) return {place == k ? std::numeric_limits<T>::infinity() : T{-1}, place};
     return {magnitude(x), place};
 }
@@ -91,9 +96,9 @@ struct LuRow {
 };
 
 /// Eliminates the rows of a matrix of order n, and `sides` right-hand sides with them. All lanes of a warp come here,
-/// with the same `pivoting`.
+/// with the same pivoting.
 template <int sides, class T, class Shape, class Thread>
-BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& memory, int n, bool pivoting,
+BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& memory, int n, Pivoting pivoting,
                                   LuRow<T, Shape, sides>& lane) {
     constexpr int size = Chunk<T>::size, order = Shape::order;
     const int own = thread.lane % Shape::own_lanes;
@@ -102,9 +107,11 @@ BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& mem
     lane.info = 0;
     BASALT_UNROLL
     for (int k = 0; k < order; ++k) {
-        if (pivoting) {
-            const int chosen =
-                best_of_lanes<Shape::own_lanes>(thread, candidate(lane.row[k], lane.place, k, own >= n && k < n)).place;
+        if (pivoting == Pivoting::partial) {
+            const bool padding = own >= n && k < n;
+            const int chosen = best_of_lanes<Shape::own_lanes>(thread, padding ? no_candidate<T>(lane.place)
+                                                                               : candidate(lane.row[k], lane.place, k))
+                                   .place;
             if (own == k) lane.pivot = chosen + 1;
             lane.place = lane.place == chosen ? k : lane.place == k ? chosen : lane.place;
         }
@@ -180,8 +187,8 @@ BASALT_DEVICE void load_row(const Whole<T>& a, int own, LuRow<std::remove_const_
 
 /// A := its factors, in place. `pivots` is not read without pivoting. Returns INFO.
 template <class Shape, class T, class Thread>
-BASALT_DEVICE int lu_factor_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<T>& a, bool pivoting,
-                                  Index* pivots) {
+BASALT_DEVICE int lu_factor_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<T>& a,
+                                  Pivoting pivoting, Index* pivots) {
     const int own = thread.lane % Shape::own_lanes;
     LuRow<T, Shape, 0> lane;
     load_row<Shape>(a, own, lane);
@@ -190,7 +197,7 @@ BASALT_DEVICE int lu_factor_small(const Thread& thread, SmallRows<T, Shape>& mem
     for (int j = 0; j < Shape::order; ++j) {
         if (a.holds(own, j)) *a.at(lane.place, j) = lane.row[j];
     }
-    if (pivoting && own < a.rows) pivots[own] = lane.pivot;
+    if (pivoting == Pivoting::partial && own < a.rows) pivots[own] = lane.pivot;
     return lane.info;
 }
 
@@ -203,7 +210,7 @@ BASALT_DEVICE int lu_factor_solve_small(const Thread& thread, SmallRows<T, Shape
     LuRow<T, Shape, 1> lane;
     load_row<Shape>(a, own, lane);
     lane.b[0] = own < a.rows ? b[own] : T{0};
-    eliminate_rows<1>(thread, memory, a.rows, true, lane);
+    eliminate_rows<1>(thread, memory, a.rows, Pivoting::partial, lane);
     BASALT_UNROLL
     for (int j = 0; j < Shape::order; ++j) {
         if (a.holds(own, j)) *a.at(lane.place, j) = lane.row[j];

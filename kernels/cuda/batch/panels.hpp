@@ -25,6 +25,9 @@ constexpr int panel_blocks = width * sizeof(T) <= 32   ? 3
 /// it, and each element is needed once for each set of right-hand sides (docs/decisions/0036-batch-tuner.md).
 template <class T>
 constexpr int most_packed_solve = sizeof(T) == 4 ? 64 : 48;
+/// Systems of higher order are solved by tiles (solve_tiles.hpp), also for one right-hand side.
+template <class T>
+constexpr int most_panel_solve = sizeof(T) == 4 ? most_panel_threads : 48;
 /// Columns of a panel where the factor stays where it is.
 constexpr int unpacked_solve_width = 8;
 /// Threads of the kernel for orders up to 128, which has more registers for each.
@@ -80,8 +83,8 @@ struct PanelMemory {
     int* failed;  ///< INFO
     PackedFactor<T, width> l;
 
-    static constexpr std::size_t bytes(int order, int sides, bool packed) {
-        const int l = packed ? PackedFactor<T, width>::elements(order, order / width) : 0;
+    static constexpr std::size_t bytes(int order, int sides, Residence factor) {
+        const int l = factor == Residence::shared ? PackedFactor<T, width>::elements(order, order / width) : 0;
         return 16 + static_cast<std::size_t>(width * width + sides * order + l) * sizeof(T);
     }
 
@@ -114,11 +117,11 @@ BASALT_DEVICE void add_products(T (&sum)[width], const Factor& l, int i, int p) 
     }
 }
 
-/// A := L in place, as far as `keep`, and into shared memory where that is `packed`. All threads of a block of
-/// panel_threads() come here. The first warp returns INFO, the others 0.
-template <bool packed, int width, class T, class Thread>
+/// A := L in place, unless it is discarded, and into shared memory if finished panels lie there. All threads of a block
+/// of panel_threads() come here. The first warp returns INFO, the others 0.
+template <Residence residence, int width, class T, class Thread>
 BASALT_DEVICE int factor_panels(const Thread& thread, const PanelMemory<T, width>& memory, const Operand<T>& a,
-                                bool keep) {
+                                FactorOutput output) {
     const int order = memory.l.order, number = thread.warp * lanes + thread.lane;
     int info = 0;
     BASALT_ROLLED
@@ -130,7 +133,7 @@ BASALT_DEVICE int factor_panels(const Thread& thread, const PanelMemory<T, width
             BASALT_UNROLL
             for (int c = 0; c < width; ++c) row[c] = a.load(i, first + c);
             const int stored = i < order ? i : order - 1;
-            if constexpr (packed) {
+            if constexpr (residence == Residence::shared) {
                 add_products<width>(sum, memory.l, stored, p);
             } else {
                 add_products<width>(sum, UnpackedFactor<T, width>{a}, stored, p);
@@ -139,24 +142,26 @@ BASALT_DEVICE int factor_panels(const Thread& thread, const PanelMemory<T, width
             for (int c = 0; c < width; ++c) row[c] -= sum[c];
         }
         if (thread.warp == 0) {
-            const int failed = eliminate<true, width>(thread, row, memory.columns, thread.lane);
+            const int failed = eliminate<SquareRows::here, width>(thread, row, memory.columns, thread.lane);
             if (info == 0 && failed > 0) info = first + failed;
         }
         thread.sync();
-        if (thread.warp > 0 && warp_has_rows) eliminate<false, width>(thread, row, memory.columns, width);
+        if (thread.warp > 0 && warp_has_rows)
+            eliminate<SquareRows::elsewhere, width>(thread, row, memory.columns, width);
         BASALT_UNROLL
         for (int c = 0; c < width; ++c) {
-            if (packed && i < order) memory.l.column(p, c)[i] = row[c];
-            if (keep && a.holds(i, first + c)) *a.at(i, first + c) = row[c];
+            if (residence == Residence::shared && i < order) memory.l.column(p, c)[i] = row[c];
+            if (output == FactorOutput::keep && a.holds(i, first + c)) *a.at(i, first + c) = row[c];
         }
         thread.sync();
     }
     return info;
 }
 
-/// The square on the diagonal of panel p, by the first warp: x := L^-1 x, or L^-T x for `back`.
-template <bool back, int width, int sides, class T, class Factor, class Thread>
+/// The square on the diagonal of panel p, by the first warp: x := L^-1 x forward, L^-T x backward.
+template <Sweep sweep, int width, int sides, class T, class Factor, class Thread>
 BASALT_DEVICE void substitute_square(const Thread& thread, const Factor& l, T* x, int order, int p) {
+    constexpr bool back = sweep == Sweep::backward;
     const int own = thread.lane < width ? thread.lane : width - 1, i = p * width + own;
     const T reciprocal = T{1} / l.at(i, p, own);
     T value[sides];
@@ -185,7 +190,7 @@ BASALT_DEVICE void substitute_forward(const Thread& thread, const Factor& l, T* 
     const int number = thread.warp * lanes + thread.lane;
     BASALT_ROLLED
     for (int p = 0; p * width < order; ++p) {
-        if (thread.warp == 0) substitute_square<false, width, sides>(thread, l, x, order, p);
+        if (thread.warp == 0) substitute_square<Sweep::forward, width, sides>(thread, l, x, order, p);
         thread.sync();
         const int i = (p + 1) * width + number;
         if (i < order) {
@@ -226,7 +231,7 @@ BASALT_DEVICE void substitute_back(const Thread& thread, const Factor& l, T* x, 
             }
         }
         thread.sync();
-        if (thread.warp == 0) substitute_square<true, width, sides>(thread, l, x, order, p);
+        if (thread.warp == 0) substitute_square<Sweep::backward, width, sides>(thread, l, x, order, p);
         thread.sync();
     }
 }
@@ -254,10 +259,10 @@ BASALT_DEVICE void solve_panels(const Thread& thread, const PanelMemory<T, width
 }
 
 /// B := A^-1 B where the operand holds the factor of A.
-template <bool packed, int width, int sides, class T, class Thread>
+template <Residence residence, int width, int sides, class T, class Thread>
 BASALT_DEVICE void load_solve_panels(const Thread& thread, const PanelMemory<T, width>& memory,
                                      const Operand<const T>& a, const RightSides<T>& right) {
-    if constexpr (packed) {
+    if constexpr (residence == Residence::shared) {
         const int order = memory.l.order, number = thread.warp * lanes + thread.lane;
         BASALT_ROLLED
         for (int p = 0; p * width < order; ++p) {
@@ -276,8 +281,8 @@ BASALT_DEVICE void load_solve_panels(const Thread& thread, const PanelMemory<T, 
 /// Factor and solve in one pass. B stays as it is where a pivot fails. Returns INFO in the first warp.
 template <int width, int sides, class T, class Thread>
 BASALT_DEVICE int factor_solve_panels(const Thread& thread, const PanelMemory<T, width>& memory, const Operand<T>& a,
-                                      bool keep, const RightSides<T>& right) {
-    const int info = factor_panels<true, width>(thread, memory, a, keep);
+                                      FactorOutput output, const RightSides<T>& right) {
+    const int info = factor_panels<Residence::shared, width>(thread, memory, a, output);
     if (thread.warp == 0 && thread.lane == 0) *memory.failed = info;
     thread.sync();
     if (*memory.failed == 0) solve_panels<width, sides>(thread, memory, memory.l, a.n, right);

@@ -153,8 +153,9 @@ BASALT_DEVICE void spread_panel(const Thread& thread, const QrBlockMemory<T, wid
 }
 
 /// Q^T of the panel's reflectors, or Q, on a column whose rows lie in the lanes of a warp: row lane + 32 r in x[r].
-template <bool transposed, int width, int parts, class T, class Thread>
+template <Operation operation, int width, int parts, class T, class Thread>
 BASALT_DEVICE void reflect_column(const Thread& thread, const QrBlockMemory<T, width>& memory, T (&x)[parts]) {
+    constexpr bool transposed = operation == Operation::transposed;
     T sums[width] = {};
     BASALT_UNROLL
     for (int r = 0; r < parts; ++r) {
@@ -183,7 +184,7 @@ BASALT_DEVICE void reflect_column(const Thread& thread, const QrBlockMemory<T, w
 }
 
 /// Columns first .. of a matrix, each by a warp.
-template <bool transposed, int width, int parts, class T, class Thread>
+template <Operation operation, int width, int parts, class T, class Thread>
 BASALT_DEVICE void reflect_columns(const Thread& thread, const QrBlockMemory<T, width>& memory, T* a, Index ld,
                                    int rows, int first, int last) {
     BASALT_ROLLED
@@ -193,7 +194,7 @@ BASALT_DEVICE void reflect_columns(const Thread& thread, const QrBlockMemory<T, 
         T x[parts];
         BASALT_UNROLL
         for (int r = 0; r < parts; ++r) x[r] = r * lanes < left ? column[r * lanes] : T{0};
-        reflect_column<transposed>(thread, memory, x);
+        reflect_column<operation>(thread, memory, x);
         BASALT_UNROLL
         for (int r = 0; r < parts; ++r) {
             if (r * lanes < left) column[r * lanes] = x[r];
@@ -222,8 +223,9 @@ BASALT_DEVICE void qr_reflect_block(const Thread& thread, const QrBlockMemory<T,
         BASALT_ROLLED
         for (int operand = 0; operand < 2; ++operand) {  // the same code for both, with registers for one
             const bool own = operand == 0;
-            reflect_columns<true, width, parts>(thread, memory, own ? a.a : right.b, own ? a.ld : right.ld, a.rows,
-                                                own ? j + width : 0, own ? a.cols : static_cast<int>(right.cols));
+            reflect_columns<Operation::transposed, width, parts>(thread, memory, own ? a.a : right.b,
+                                                                 own ? a.ld : right.ld, a.rows, own ? j + width : 0,
+                                                                 own ? a.cols : static_cast<int>(right.cols));
         }
         thread.sync();
     }
@@ -254,7 +256,7 @@ BASALT_DEVICE void qr_form_block(const Thread& thread, const QrBlockMemory<T, wi
                 x[r] = begins && i == column ? T{1} : T{0};
                 if (i >= first && i < a.rows) x[r] = values[i];
             }
-            reflect_column<false>(thread, memory, x);
+            reflect_column<Operation::plain>(thread, memory, x);
             BASALT_UNROLL
             for (int r = 0; r < parts; ++r) {
                 const int i = r * lanes + thread.lane;
@@ -288,7 +290,7 @@ BASALT_DEVICE int qr_factor_block(const Thread& thread, const QrBlockMemory<T, w
         T* const b = right.b + c * right.ld;
         if (number < order) x[number] = number < a.cols ? b[number] : T{0};
         thread.sync();
-        substitute_block<true, 1>(thread, r, x, order);
+        substitute_block<Triangle::upper, 1>(thread, r, x, order);
         if (number < a.cols) b[number] = x[number];
         thread.sync();
     }

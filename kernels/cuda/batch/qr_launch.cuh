@@ -63,6 +63,7 @@ void with_qr_block(Index rows, const F& f) {
 template <class T, class F>
 void with_qr_plan(Index rows, BatchLuPlan plan, const F& f) {
     const bool wide = plan.width > 8;
+    if (rows <= 128 && plan.width < 8) return f(Constant<4>(), Constant<4>());
     if (rows <= 128 && wide) return f(Constant<16>(), Constant<4>());
     if (rows > 128 && rows <= 256 && wide) return f(Constant<16>(), Constant<8>());
     with_qr_block<T>(rows, f);

@@ -39,18 +39,18 @@ struct RightSides {
     Index cols;
 };
 
-/// A := L in place, as far as `keep`. All lanes of a warp come here, each with the operand of its matrix; n = 0 for
-/// none. The row of L stays in `row`. Returns INFO.
+/// A := L in place, unless it is discarded. All lanes of a warp come here, each with the operand of its matrix; n = 0
+/// for none. The row of L stays in `row`. Returns INFO.
 template <class Shape, class T, class Thread>
-BASALT_DEVICE int factor_small(const Thread& thread, SmallColumns<T, Shape>& memory, const Operand<T>& a, bool keep,
-                               T (&row)[Shape::order]) {
+BASALT_DEVICE int factor_small(const Thread& thread, SmallColumns<T, Shape>& memory, const Operand<T>& a,
+                               FactorOutput output, T (&row)[Shape::order]) {
     const int own = thread.lane % Shape::own_lanes;
     BASALT_UNROLL
     for (int j = 0; j < Shape::order; ++j) row[j] = a.load(own, j);
-    const int failed = eliminate<true, 2>(thread, row, memory.columns, own);
+    const int failed = eliminate<SquareRows::here, 2>(thread, row, memory.columns, own);
     BASALT_UNROLL
     for (int j = 0; j < Shape::order; ++j) {
-        if (keep && a.holds(own, j)) *a.at(own, j) = row[j];
+        if (output == FactorOutput::keep && a.holds(own, j)) *a.at(own, j) = row[j];
     }
     return failed;
 }
@@ -116,11 +116,11 @@ BASALT_DEVICE void load_solve_small(const Thread& thread, SmallFactor<T, Shape>&
 
 /// Factor and solve in one pass. B stays as it is where a pivot fails. Returns INFO.
 template <class Shape, int sides, class T, class Thread>
-BASALT_DEVICE int factor_solve_small(const Thread& thread, SmallBoth<T, Shape>& memory, const Operand<T>& a, bool keep,
-                                     const RightSides<T>& right) {
+BASALT_DEVICE int factor_solve_small(const Thread& thread, SmallBoth<T, Shape>& memory, const Operand<T>& a,
+                                     FactorOutput output, const RightSides<T>& right) {
     const int own = thread.lane % Shape::own_lanes;
     T row[Shape::order];
-    const int failed = factor_small<Shape>(thread, static_cast<SmallColumns<T, Shape>&>(memory), a, keep, row);
+    const int failed = factor_small<Shape>(thread, static_cast<SmallColumns<T, Shape>&>(memory), a, output, row);
     BASALT_UNROLL
     for (int j = 0; j < Shape::order; ++j) {
         if (own < Shape::order) memory.l[own * Shape::ld + j] = row[j];

@@ -12,3 +12,30 @@
 #define BASALT_UNROLL
 #define BASALT_ROLLED
 #endif
+
+namespace basalt::cuda_detail {
+
+/// The same number, of which the compiler knows nothing: it computes what depends on it where it is needed and keeps no
+/// registers for it meanwhile.
+BASALT_DEVICE int recomputed(int number) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+r"(number));
+#endif
+    return number;
+}
+
+/// The same number, which the compiler computes here and not where it is needed.
+BASALT_DEVICE double in_advance(double number) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+d"(number));
+#endif
+    return number;
+}
+BASALT_DEVICE float in_advance(float number) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+f"(number));
+#endif
+    return number;
+}
+
+}  // namespace basalt::cuda_detail

@@ -197,9 +197,9 @@ void check_batch_qr(Kernels& kernels, Index m, Index n, Index cols, Index count,
 template <class T, class Kernels>
 void check_batch_factors(Kernels& kernels, const std::vector<Index>& orders, Index count) {
     for (const Index n : orders) {
-        for (const int width : {8, 16, 32}) {
+        for (const int width : {4, 8, 16, 32}) {
             if (n <= 32 && width != 16) continue;
-            check_batch_lu<T>(kernels, n, n % 3 == 0 ? 5 : 1, count, width);
+            if (width > 4) check_batch_lu<T>(kernels, n, n % 3 == 0 ? 5 : 1, count, width);
             if (width == 32) continue;
             check_batch_qr<T>(kernels, n, n, 1, count, width);
             check_batch_qr<T>(kernels, n + n / 2, n, 5, count, width);

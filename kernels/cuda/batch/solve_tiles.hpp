@@ -1,0 +1,256 @@
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "kernels/cuda/batch/lu_small.hpp"
+#include "kernels/cuda/batch/tile_rows.hpp"
+
+/// Substitutions of orders above 32 with several right-hand sides: a matrix in a block, which takes a tile of them at
+/// once. Their rows lie in the lanes' registers (tile_rows.hpp). The triangle stays in the GPU's memory, and each
+/// element is read once for each substitution.
+namespace basalt::cuda_detail::batch {
+
+enum class Diagonal { unit, stored };
+/// Whether tiles in shared memory are those of the triangle or of its transpose.
+enum class Squares { own, transposed };
+
+/// Element (i, j) of a matrix of order n at a[i * down + j * across].
+template <class T>
+struct Strided {
+    const T* a;
+    Index down, across;
+    int n;
+
+    BASALT_DEVICE Strided transposed() const { return {a, across, down, n}; }
+};
+
+/// Shared memory of a block.
+template <class T>
+struct SolveTilesMemory {
+    static constexpr int tile = tile_columns<T>;
+    static constexpr int elements_of_x = SharedRows<T, tile>::elements(tile);
+
+    T* squares;      ///< tiles on the diagonal, row-major
+    T* reciprocals;  ///< of the diagonal
+    T* x;            ///< a tile of rows, twice
+    T* columns;      ///< of the warps; floats only
+    int* rows;       ///< which rows of B the exchanges bring
+    int order;       ///< padded to a warp
+
+    static std::size_t bytes(int n) {
+        const int order = (n + lanes - 1) / lanes * lanes;
+        const int columns = sizeof(T) == 4 ? order / lanes * WarpColumns<T>::elements : 0;
+        const auto elements = static_cast<std::size_t>(order * tile + order + 2 * elements_of_x + columns);
+        return elements * sizeof(T) + static_cast<std::size_t>(order) * sizeof(int);
+    }
+    BASALT_DEVICE SolveTilesMemory(void* raw, int n)
+        : squares(static_cast<T*>(raw)), order((n + lanes - 1) / lanes * lanes) {
+        reciprocals = squares + order * tile;
+        x = reciprocals + order;
+        columns = x + 2 * elements_of_x;
+        rows = reinterpret_cast<int*>(columns + (sizeof(T) == 4 ? order / lanes * WarpColumns<T>::elements : 0));
+    }
+    BASALT_DEVICE SharedRows<T, tile> rows_of_x(int step) const { return {x + step % 2 * elements_of_x}; }
+};
+
+/// The triangle's tiles on the diagonal to shared memory, with the identity where it ends.
+template <class T, class Thread>
+BASALT_DEVICE void load_squares(const Thread& thread, const SolveTilesMemory<T>& memory, const Strided<T>& a) {
+    constexpr int tile = tile_columns<T>;
+    const int number = thread.warp * lanes + thread.lane, first = number / tile * tile;
+    BASALT_UNROLL
+    for (int c = 0; c < tile; ++c) {
+        const int j = first + c;
+        const bool there = number < a.n && j < a.n;
+        const T value = there ? a.a[number * a.down + j * a.across] : number == j ? T{1} : T{0};
+        memory.squares[number * tile + c] = value;
+        if (number == j) memory.reciprocals[number] = T{1} / value;
+    }
+}
+
+/// The tile of columns from `first` on of the triangle, in the rows that are not solved yet.
+template <Sweep sweep, class T>
+BASALT_DEVICE LeftOperand<T> load_left(const Strided<T>& a, LanePart part, int row, int first) {
+    LeftOperand<T> l;
+    const int begin = recomputed(first) + part.quad;
+    BASALT_UNROLL
+    for (int h = 0; h < Chunk<T>::size; ++h) {
+        const int j = begin + 4 * h;
+        const T* const column = a.a + row * a.down + j * a.across;
+        BASALT_UNROLL
+        for (int i = 0; i < lane_rows; ++i) {
+            const int own = row + 8 * i;
+            const bool rest = sweep == Sweep::forward ? own >= first + tile_columns<T> && own < a.n : own < first;
+            l.value[i][h] = rest && j < a.n && j >= 0 ? column[8 * i * a.down] : T{0};
+        }
+    }
+    return l;
+}
+
+/// The rows of a tile from `first` on, which lie in shared memory, by as many lanes as the tile has columns.
+template <Sweep sweep, Diagonal diagonal, Squares squares, class T>
+BASALT_DEVICE void solve_square(const SolveTilesMemory<T>& memory, const SharedRows<T, tile_columns<T>>& x, int first,
+                                int lane) {
+    constexpr int tile = tile_columns<T>;
+    const T* const square = memory.squares + first * tile;
+    const auto column = x.column(0, lane);
+    T value[tile];
+    BASALT_UNROLL
+    for (int d = 0; d < tile; ++d) value[d] = *column.at(d);
+    BASALT_UNROLL
+    for (int step = 0; step < tile; ++step) {
+        const int d = sweep == Sweep::forward ? step : tile - 1 - step;
+        if constexpr (diagonal == Diagonal::stored) value[d] *= memory.reciprocals[first + d];
+        BASALT_UNROLL
+        for (int e = 0; e < tile; ++e) {
+            if (sweep == Sweep::forward ? e <= d : e >= d) continue;
+            value[e] -= square[squares == Squares::transposed ? d * tile + e : e * tile + d] * value[d];
+        }
+    }
+    BASALT_UNROLL
+    for (int d = 0; d < tile; ++d) *column.at(d) = value[d];
+}
+
+/// x := T^-1 x for a triangle T of A, the lower one forward and the upper one backward.
+template <Sweep sweep, Diagonal diagonal, Squares squares, class T, class Thread>
+BASALT_DEVICE void substitute_tiles(const Thread& thread, const SolveTilesMemory<T>& memory, const Strided<T>& a,
+                                    T (&x)[lane_rows][Chunk<T>::size]) {
+    constexpr int size = Chunk<T>::size, tile = tile_columns<T>;
+    const LanePart part(thread.lane);
+    const WarpColumns<T> columns{memory.columns + thread.warp * WarpColumns<T>::elements};
+    const int begin = thread.warp * lanes, row = begin + part.group, tiles = (a.n + tile - 1) / tile;
+    LeftOperand<T> next = load_left<sweep>(a, part, row, sweep == Sweep::forward ? 0 : (tiles - 1) * tile);
+    BASALT_ROLLED
+    for (int step = 0; step < tiles; ++step) {
+        const int first = (sweep == Sweep::forward ? step : tiles - 1 - step) * tile;
+        const SharedRows<T, tile> shared = memory.rows_of_x(step);
+        if (thread.warp == first / lanes) {
+            BASALT_UNROLL
+            for (int i = 0; i < lane_rows; ++i) {
+                const int own = row + 8 * i - first;
+                if (own < 0 || own >= tile) continue;
+                BASALT_UNROLL
+                for (int e = 0; e < size; ++e) *shared.in_chunk(own, 0, part.quad, e) = x[i][e];
+            }
+            thread.sync_warp();
+            if (thread.lane < tile) solve_square<sweep, diagonal, squares>(memory, shared, first, thread.lane);
+            thread.sync_warp();
+            BASALT_UNROLL
+            for (int i = 0; i < lane_rows; ++i) {
+                const int own = row + 8 * i - first;
+                if (own < 0 || own >= tile) continue;
+                BASALT_UNROLL
+                for (int e = 0; e < size; ++e) x[i][e] = *shared.in_chunk(own, 0, part.quad, e);
+            }
+        }
+        const LeftOperand<T> l = next;
+        next = load_left<sweep>(a, part, row, sweep == Sweep::forward ? first + tile : first - tile);
+        if constexpr (sizeof(T) == 4) columns.store(part, l);
+        thread.sync();
+        if (sweep == Sweep::forward ? begin + lanes <= first + tile : begin >= first) continue;
+        T rest[lane_rows][size];
+        BASALT_UNROLL
+        for (int i = 0; i < lane_rows; ++i) {
+            BASALT_UNROLL
+            for (int e = 0; e < size; ++e) rest[i][e] = x[i][e];
+        }
+        subtract_product<1>(thread, l, columns, shared, 0, 0, rest);
+        thread.sync_warp();  // with the columns read
+        BASALT_UNROLL
+        for (int i = 0; i < lane_rows; ++i) {  // solved rows stay, whatever zero times infinity is
+            const int own = row + 8 * i;
+            BASALT_UNROLL
+            for (int e = 0; e < size; ++e) {
+                if (sweep == Sweep::forward ? own >= first + tile : own < first) x[i][e] = rest[i][e];
+            }
+        }
+    }
+}
+
+/// Columns of right-hand sides that a block treats at once, and the rows of B that belong to those of X.
+template <class T, class Thread>
+BASALT_DEVICE void load_sides(const Thread& thread, const SolveTilesMemory<T>& memory, int n,
+                              const RightSides<T>& right, Index first, T (&x)[lane_rows][Chunk<T>::size]) {
+    constexpr int size = Chunk<T>::size;
+    const LanePart part(thread.lane);
+    BASALT_UNROLL
+    for (int i = 0; i < lane_rows; ++i) {
+        const int own = thread.warp * lanes + part.group + 8 * i, from = memory.rows[own];
+        BASALT_UNROLL
+        for (int e = 0; e < size; ++e) {
+            const Index j = first + part.quad * size + e;
+            x[i][e] = own < n && j < right.cols ? right.b[from + j * right.ld] : T{0};
+        }
+    }
+}
+template <class T, class Thread>
+BASALT_DEVICE void store_sides(const Thread& thread, int n, const RightSides<T>& right, Index first,
+                               const T (&x)[lane_rows][Chunk<T>::size]) {
+    constexpr int size = Chunk<T>::size;
+    const LanePart part(thread.lane);
+    BASALT_UNROLL
+    for (int i = 0; i < lane_rows; ++i) {
+        const int own = thread.warp * lanes + part.group + 8 * i;
+        BASALT_UNROLL
+        for (int e = 0; e < size; ++e) {
+            const Index j = first + part.quad * size + e;
+            if (own < n && j < right.cols) right.b[own + j * right.ld] = x[i][e];
+        }
+    }
+}
+
+/// The row that the exchanges bring to each place. `pivots` is null without pivoting. Threads follow the exchanges from
+/// the last one back, each for its own place.
+template <class Thread>
+BASALT_DEVICE void find_exchanged_rows(const Thread& thread, int* rows, int n, const Index* pivots) {
+    const int number = thread.warp * lanes + thread.lane;
+    int row = number;
+    if (pivots != nullptr) {
+        if (number < n) rows[number] = static_cast<int>(pivots[number]) - 1;
+        thread.sync();
+        BASALT_ROLLED
+        for (int k = n - 1; k >= 0; --k) {
+            const int other = rows[k];
+            row = row == k ? other : row == other ? k : row;
+        }
+        thread.sync();
+    }
+    rows[number] = row;
+    thread.sync();
+}
+
+/// B := L^-T L^-1 B where the operand holds the factor L of A.
+template <class T, class Thread>
+BASALT_DEVICE void cholesky_solve_tiles(const Thread& thread, const SolveTilesMemory<T>& memory,
+                                        const Operand<const T>& a, const RightSides<T>& right) {
+    const Strided<T> l{a.a, a.down, a.across, a.n};
+    load_squares(thread, memory, l);
+    find_exchanged_rows(thread, memory.rows, a.n, nullptr);
+    for (Index first = 0; first < right.cols; first += tile_columns<T>) {
+        T x[lane_rows][Chunk<T>::size];
+        load_sides(thread, memory, a.n, right, first, x);
+        substitute_tiles<Sweep::forward, Diagonal::stored, Squares::own>(thread, memory, l, x);
+        substitute_tiles<Sweep::backward, Diagonal::stored, Squares::transposed>(thread, memory, l.transposed(), x);
+        store_sides(thread, a.n, right, first, x);
+    }
+}
+
+/// B := A^-1 B with the factors of A; `pivots` is null without pivoting.
+template <class T, class Thread>
+BASALT_DEVICE void lu_solve_tiles(const Thread& thread, const SolveTilesMemory<T>& memory, const Whole<const T>& a,
+                                  const Index* pivots, const RightSides<T>& right) {
+    const Strided<T> factors{a.a, 1, a.ld, a.rows};
+    load_squares(thread, memory, factors);
+    find_exchanged_rows(thread, memory.rows, a.rows, pivots);
+    for (Index first = 0; first < right.cols; first += tile_columns<T>) {
+        T x[lane_rows][Chunk<T>::size];
+        load_sides(thread, memory, a.rows, right, first, x);
+        thread.sync();  // with B read by all
+        substitute_tiles<Sweep::forward, Diagonal::unit, Squares::own>(thread, memory, factors, x);
+        substitute_tiles<Sweep::backward, Diagonal::stored, Squares::own>(thread, memory, factors, x);
+        store_sides(thread, a.rows, right, first, x);
+    }
+}
+
+}  // namespace basalt::cuda_detail::batch
