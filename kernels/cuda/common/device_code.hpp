@@ -15,8 +15,8 @@
 
 namespace basalt::cuda_detail {
 
-/// The same number, of which the compiler knows nothing: it computes what depends on it where it is needed and keeps no
-/// registers for it meanwhile.
+/// The same number, hidden from the compiler: expressions of it are computed where they are used, and take no registers
+/// before.
 BASALT_DEVICE int recomputed(int number) {
 #ifdef __CUDA_ARCH__
     asm volatile("" : "+r"(number));

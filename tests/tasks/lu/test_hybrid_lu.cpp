@@ -10,6 +10,7 @@
 #include "tests/common/shown.hpp"
 #include "tests/devices/device_tasks.hpp"
 #include "tests/tasks/lu/hybrid_lu_cases.hpp"
+#include "tests/tasks/lu/scaled_column_cases.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;

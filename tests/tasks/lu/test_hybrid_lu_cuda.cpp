@@ -8,6 +8,7 @@
 
 #include "tests/common/real_gpus.hpp"
 #include "tests/tasks/lu/hybrid_lu_cases.hpp"
+#include "tests/tasks/lu/scaled_column_cases.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
