@@ -32,10 +32,10 @@ struct LuTileMemory {
         return SharedRows<T, width>::elements(order) + order / lanes * WarpColumns<T>::elements + order * tile;
     }
     static std::size_t bytes(int n) {
-        const int order = padded(n), panels = (n + width - 1) / width;
-        const auto numbers = static_cast<std::size_t>(2 * order + most_block_warps);
+        const int order = padded(n), panels = (n + width - 1) / width, numbers = 2 * order + most_block_warps;
         return (static_cast<std::size_t>(elements(order)) * sizeof(T) + pivot_candidates * sizeof(PivotCandidate<T>) +
-                numbers * sizeof(int) + static_cast<std::size_t>(panels * order) * sizeof(std::uint16_t) + 15) /
+                static_cast<std::size_t>(numbers) * sizeof(int) +
+                static_cast<std::size_t>(panels * order) * sizeof(std::uint16_t) + 15) /
                16 * 16;
     }
     BASALT_DEVICE LuTileMemory(void* raw, int n) : upper{static_cast<T*>(raw)}, order(padded(n)) {

@@ -41,8 +41,8 @@ struct SolveTilesMemory {
     static std::size_t bytes(int n) {
         const int order = (n + lanes - 1) / lanes * lanes;
         const int columns = sizeof(T) == 4 ? order / lanes * WarpColumns<T>::elements : 0;
-        const auto elements = static_cast<std::size_t>(order * tile + order + 2 * elements_of_x + columns);
-        return elements * sizeof(T) + static_cast<std::size_t>(order) * sizeof(int);
+        const int elements = order * tile + order + 2 * elements_of_x + columns;
+        return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(order) * sizeof(int);
     }
     BASALT_DEVICE SolveTilesMemory(void* raw, int n)
         : squares(static_cast<T*>(raw)), order((n + lanes - 1) / lanes * lanes) {
