@@ -49,8 +49,8 @@ struct LuOptions {
     /// Mode hybrid: compute the block row of U by inverses of the diagonal blocks of the panel's triangle, unless a
     /// norm of these is too large. false: always solve by substitution, as in mode gpu.
     bool solve_by_inverse = true;
-    /// GPUs, single precision: how the trailing updates multiply; nothing: split_bf16, or split_fp16 for large matrices
-    /// (GpuTuning::Lu::least_fp16_order). With tf32, bf16 and fp16 the factors are only as
+    /// GPUs, single precision: how the trailing updates multiply; nothing: split_bf16, unless a tuning file asks for
+    /// split_fp16 (GpuTuning::Lu::least_fp16_order). With tf32, bf16 and fp16 the factors are only as
     /// accurate as that; panels and triangular solves stay in single precision. Mode cpu multiplies in single
     /// precision: UsageError there for products that are less accurate (is_single_in_lu()), and for matrices of double.
     std::optional<ProductPrecision> products = std::nullopt;

@@ -245,8 +245,8 @@ struct GpuTuning {
             Index least_order = any_size;
             Index width = 1;
         } blocks;
-        /// Single precision is multiplied by two fp16 slices from this order on, below by three bf16 slices, which need
-        /// no scaling (ProductPrecision).
+        /// Where LuOptions::products is not given: two fp16 slices from this order on, below three bf16 slices, which
+        /// are accurate whatever the scale of rows and columns (ProductPrecision).
         Index least_fp16_order = 0;
         /// Updates by slices solve at once with triangles of at most this order, and with larger ones by halves,
         /// between which there is a product by slices.

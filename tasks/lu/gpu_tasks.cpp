@@ -100,7 +100,7 @@ void GpuLuTasks<T>::scale_back_before(Index tile_column) {
         for (; scaled_ < tile_column; ++scaled_) {
             const Index first = s_.grid().first_col(scaled_), end = std::min(first + tile_width(), rows());
             rt_.submit({.name = "scale back",
-                        .priority = patience(steps(), put_back_first),
+                        .priority = patience(0, put_back_first),
                         .tile = {static_cast<int>(scaled_)},
                         .place = Place::gpu(s_.a->deal().gpu_of(scaled_))},
                        readwrite(matrix(scaled_, 0, end, 0, tile_width())), read(magnitudes(scaled_)),

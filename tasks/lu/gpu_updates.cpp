@@ -165,10 +165,11 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
     const auto device = static_cast<std::size_t>(part.gpu);
     const ScratchMatrix<T>& top = part.leading ? g_.buffers.lead_rows[device] : g_.buffers.rest_rows[device];
     const ScratchMatrix<Index>& slices = part.leading ? g_.buffers.lead_slices[device] : g_.buffers.rest_slices[device];
-    const bool use_inverse = choices_.solve_by_inverse && !on_gpu(k);
     const GpuTuning::Lu& lu = rt_.tuning().gpu.lu;
     const Index rows_below = rows() - panels.back().end();
     const bool split = by_slices(rows_below, depth, part.cols);
+    const bool use_inverse = !split && choices_.solve_by_inverse && !on_gpu(k);
+    const Index solved_at_once = is_single_in_lu(choices_.products) ? lu.solved_at_once : depth;
     const on_stream::RoomForOthers room = split ? room_for_panel(part, rows_below, depth) : on_stream::RoomForOthers{};
     // inverses, products by slices and TF32 have kernels of their own
     const bool in_tf32 = choices_.products == ProductPrecision::tf32;
@@ -192,9 +193,7 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
                 .tile = {k},
                 .step = k,
                 .place = Place::gpu(part.gpu)},
-               data,
-               on_any_device([=, ld = factors.ld, solved_at_once = lu.solved_at_once](Stream stream,
-                                                                                      const DatumAddresses& at) {
+               data, on_any_device([=, ld = factors.ld](Stream stream, const DatumAddresses& at) {
                    const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top_row * ld,
                                                            columns.rows - top_row, depth, ld);
                    const auto triangle = l.block(0, 0, depth, depth),
