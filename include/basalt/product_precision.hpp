@@ -11,12 +11,11 @@ enum class ProductPrecision : std::uint8_t {
     split_bf16,  ///< large products on tensor cores; each number is the sum of three bf16 slices, 24 bits. As accurate
                  ///< as plain products and up to 2.8 times as fast. If an operand is infinite, they may give NaN.
     split_fp16,  ///< large products on tensor cores, half as many as by bf16 slices; each number is the sum of two fp16
-                 ///< slices. LU multiplies columns far from 1 by powers of two before and after. Its errors are then
-                 ///< small beside each column's largest element: as small as with plain products, unless rows differ in
-                 ///< size by more than 2^3. The smaller rows then lose as many of their digits. If elements grow to
-                 ///< more than 2^25 times their column's largest one, factors may become NaN, as with infinite
-                 ///< operands. Cholesky scales nothing: there, numbers between 2^-4 and 2^11 keep 22 bits, and larger
-                 ///< ones may give NaN.
+                 ///< slices. LU multiplies columns far from 1 by powers of two before and after. Errors are then as
+                 ///< small as with plain products relative to each column's largest element. Where rows differ in size
+                 ///< by more than 2^3, the smaller ones lose as many digits. If elements grow to more than 2^25 times
+                 ///< their column's largest one, factors may become NaN, as with infinite operands. Cholesky scales
+                 ///< nothing: there, numbers between 2^-4 and 2^11 keep 22 bits, and larger ones may give NaN.
     tf32,  ///< operands are rounded to 11 significant bits
     bf16,  ///< operands of large products are rounded to 8 significant bits
     fp16,  ///< operands of large products are rounded to 11 significant bits, or to a multiple of 2^-24 where
@@ -33,7 +32,7 @@ constexpr const char* name_of(ProductPrecision products) {
     return names[static_cast<int>(products)];
 }
 
-/// Whether LU by these products is as accurate as in single precision, beside the largest element of each column.
+/// Whether LU by these products is as accurate as in single precision relative to the largest element of each column.
 constexpr bool is_single_in_lu(ProductPrecision products) {
     return is_single(products) || products == ProductPrecision::split_fp16;
 }
