@@ -16,10 +16,10 @@ enum class ProductPrecision : std::uint8_t {
                  ///< by more than 2^3, the smaller ones lose as many digits. If elements grow to more than 2^25 times
                  ///< their column's largest one, factors may become NaN, as with infinite operands. Cholesky scales
                  ///< nothing: there, numbers between 2^-4 and 2^11 keep 22 bits, and larger ones may give NaN.
-    tf32,  ///< operands are rounded to 11 significant bits
-    bf16,  ///< operands of large products are rounded to 8 significant bits
-    fp16,  ///< operands of large products are rounded to 11 significant bits, or to a multiple of 2^-24 where
-           ///< that is coarser. Numbers above 65504 become infinite.
+    tf32,        ///< operands are rounded to 11 significant bits
+    bf16,        ///< operands of large products are rounded to 8 significant bits
+    fp16,        ///< operands of large products are rounded to 11 significant bits, or to a multiple of 2^-24 where
+                 ///< that is coarser. Numbers above 65504 become infinite.
 };
 
 /// Whether products are as accurate as those in single precision, whatever the scale of the numbers.

@@ -61,9 +61,7 @@ void HostCopies::submit(const TaskOptions& options, const Request& request, cons
 
     const Copy copy = copy_at(bases);
     work.bytes = static_cast<std::int64_t>(copy.row_bytes * copy.rows);
-    work.operation = [copy, role = request.role, &scope](const DeviceTurn& turn) {
-        if (!scope.drained()) enqueue_copy(turn.device, role, copy);
-    };
+    work.operation = [copy, role = request.role](const DeviceTurn& turn) { enqueue_copy(turn.device, role, copy); };
     ++scope.order.user_tasks;
     builder.record_hazards();
     placement_.commit(builder, scope, node_of_device(request.device));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "basalt/array.hpp"
+#include "basalt/hooks.hpp"
 #include "basalt/runtime.hpp"
 #include "runtime/device/emulated_device.hpp"
 #include "runtime/device/gpus.hpp"
@@ -25,6 +26,7 @@ struct DeviceSetting {
     bool trace = false;
     std::string scheduler = "priority";
     int gpu_streams = basalt::Config{}.gpu_streams;
+    std::shared_ptr<basalt::TaskHooks> hooks{};
 
     std::unique_ptr<basalt::Runtime> runtime() const {
         basalt::Config config;
@@ -37,6 +39,7 @@ struct DeviceSetting {
         config.gpu_streams = gpu_streams;
         config.emulation = emulation;
         config.emulation.gpus = gpus;
+        config.hooks = hooks;
         return std::make_unique<basalt::Runtime>(config);
     }
 };

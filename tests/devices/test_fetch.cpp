@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -94,6 +95,18 @@ void hold(Runtime& runtime, int gpu, const Plane& plane, Gate& gate) {
     gate.await_arrival();
 }
 
+/// Keeps the thread that feeds a GPU at the start of a fetch until the gate opens.
+class HoldsFetches : public TaskHooks {
+  public:
+    explicit HoldsFetches(Gate& gate) : gate_(gate) {}
+    void task_started(const TaskInfo& info) override {
+        if (std::string(info.name) == "fetch") gate_.pass();
+    }
+
+  private:
+    Gate& gate_;
+};
+
 /// Long enough for whatever does not wait.
 void let_others_run() { std::this_thread::sleep_for(20ms); }
 
@@ -172,6 +185,19 @@ TEST_CASE("nothing comes to the host's memory of a datum that is being fetched, 
     CHECK(from.contents()(30, 0) == -from.number(30, 0));
     CHECK(to.wrong([&](Index i, Index j) { return i < 20 ? from.number(i, j) : to.number(i, j); }) == 0);
     runtime->wait();
+}
+
+TEST_CASE("a fetch that has begun when its graph is cancelled is carried out", "[sanitize]") {
+    const Watchdog watchdog;
+    Gate gate;
+    const auto runtime = DeviceSetting{.hooks = std::make_shared<HoldsFetches>(gate)}.runtime();
+    const Plane from(*runtime, 40, 6, 1), to(*runtime, 20, 6, 0);
+    fetch(*runtime, 0, from.rows(10, 20), to.all());
+    gate.await_arrival();
+    runtime->cancel();
+    gate.open();
+    CHECK_THROWS_AS(runtime->wait(), Cancelled);
+    CHECK(to.wrong([&](Index i, Index j) { return from.number(i + 10, j); }) == 0);
 }
 
 TEST_CASE("a fetch is refused inside a task and on a lost GPU") {
