@@ -81,7 +81,8 @@ Engine::Engine(const Config& config)
       outside_(parking_, &graph_.root()),
       progress_(graph_, parking_, outside_,
                 static_cast<std::size_t>(config_.workers + gpus_.count() + SpareThreads::most)),
-      loop_({graph_.root(), ready_, gangs_, kernels_, completion_, parking_, progress_, outside_, gpus_.has_real()}),
+      loop_({graph_.root(), ready_, gangs_, kernels_, completion_, parking_, progress_, outside_, config_.workers,
+             gpus_.has_real()}),
       drivers_(make_drivers()),
       spares_({graph_, loop_, parking_, completion_, progress_, config_.workers}),
       waiting_(

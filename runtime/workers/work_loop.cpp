@@ -13,16 +13,11 @@ namespace basalt::detail {
 
 namespace {
 
-// Polling for work, in pauses of about 30 ns: where tasks are short, from about 5 us on, growing to some 12 us. So a
-// thread without work hardly disturbs the caches of those that have some, and it finds enough tasks at once to be worth
-// a steal (docs/decisions/0002-runtime.md has the measurements). Where tasks are longer, from 0.6 us on: the next task
-// is often there after the time of one. After some 300 us the thread sleeps; waking a sleeper costs the waker a system
-// call.
-constexpr int idle_polls_before_sleep = 32;
-constexpr int first_pause = 20;
+// Polling for work, in pauses of about 30 ns: after some 300 us the thread sleeps. Waking a sleeper costs the waker a
+// system call.
 constexpr int first_pause_in_short_tasks = 160;
 constexpr int longest_pause = 400;
-constexpr auto worth_quick_polls = std::chrono::microseconds(2);
+constexpr int pauses_before_sleep = 10'000;
 
 // A thread that waits for everything polls for longer where there are GPUs: waking it would take as long as a small
 // factorization.
@@ -37,9 +32,7 @@ constexpr auto long_between_looks = std::chrono::microseconds(100);
 // as when each task of a chain hands the next one directly to its own worker.
 constexpr auto longest_nap = std::chrono::milliseconds(10);
 
-// Fetching a task from another core costs several cache misses on both sides, up to half a microsecond. Where tasks
-// are shorter than that, a thread that ran dry stays away for a while, and its neighbour is faster for it.
-constexpr auto shortest_to_fetch = std::chrono::nanoseconds(500);
+// How long a thread stays away that ran out of very short tasks.
 constexpr int pauses_after_short_tasks = 4000;
 
 /// How long the tasks took that a thread ran between two times without work.
@@ -79,6 +72,24 @@ class LookInterval {
     std::chrono::steady_clock::time_point last_{};
 };
 
+/// When threads without work look for some, by the length of the tasks that they ran last.
+///
+/// A look takes a cache line from a thread that has work, and a steal some more, up to half a microsecond on both
+/// sides. A thread that looks seldom disturbs the others less and finds enough tasks at once to be worth a steal. One
+/// that looks soon is there when the next task is ready. What the thread with work loses grows with the number of those
+/// that look (docs/decisions/0002-runtime.md has the measurements).
+struct PollingPace {
+    /// `others`: threads that may look at the same time, at least 1.
+    explicit PollingPace(int others)
+        : first_pause(std::min(20, 5 * others)),
+          worth_quick_polls(std::min(2000, 200 * others)),
+          shortest_to_fetch(std::min(500, 200 * others)) {}
+
+    const int first_pause;
+    const std::chrono::nanoseconds worth_quick_polls;  ///< after longer tasks, with the first pause
+    const std::chrono::nanoseconds shortest_to_fetch;  ///< after shorter tasks the thread stays away for a while
+};
+
 void pause_for(int pauses) {
     for (int i = 0; i < pauses; ++i) cpu_relax();
 }
@@ -93,21 +104,28 @@ void stay_away(const std::function<bool()>& done) {
 /// A thread without work: how long it has been polling, and how it sleeps.
 struct WorkLoop::Idleness {
     const bool patient;  ///< polls for longer, since it waits for GPUs
+    const PollingPace pace;
     ParkingLot::Sleeper sleeper{};
     int polls = 0;
+    int paused = 0;      ///< pauses since it has had no work
     bool quick = false;  ///< polls soon again, since tasks are long
     std::chrono::steady_clock::time_point since{};
 
-    /// Between this poll and the next one.
-    int pauses() const {
-        return std::min(longest_pause, quick ? first_pause << std::min((polls - 1) / 4, 5)
-                                             : first_pause_in_short_tasks << std::min(polls - 1, 2));
+    void start_over() { polls = paused = 0; }
+
+    /// Pauses from this poll to the next one, which are counted.
+    int next_pauses() {
+        const int wanted = quick ? pace.first_pause << std::min((polls - 1) / 4, 7)
+                                 : first_pause_in_short_tasks << std::min(polls - 1, 2);
+        const int pauses = std::min(longest_pause, wanted);
+        paused += pauses;
+        return pauses;
     }
 
     /// Counts a fruitless look for work. Whether to poll again instead of sleeping.
     bool poll_again() {
         if (++polls == 1 && patient) since = std::chrono::steady_clock::now();
-        return polls < idle_polls_before_sleep ||
+        return paused < pauses_before_sleep ||
                (patient && std::chrono::steady_clock::now() - since < polling_beside_gpus);
     }
 };
@@ -136,7 +154,8 @@ void WorkLoop::work_until(Worker& worker, int min_level, const void* awaited, co
     // a destructor of a kernel may wait before its task's successors have been handed on
     Task* next = p_.ready.choose_next(worker, min_level);
     // the stand-in itself waits for nothing
-    Idleness idle{awaited == &p_.root && p_.real_gpus && !p_.outside.stand_in_works()};
+    Idleness idle{awaited == &p_.root && p_.real_gpus && !p_.outside.stand_in_works(),
+                  PollingPace(std::max(1, p_.workers - 1))};
     idle.sleeper.min_level = min_level;
     idle.sleeper.scope = awaited;
     idle.sleeper.outside_gangs = worker.gangs == 0;
@@ -151,7 +170,7 @@ void WorkLoop::work_until(Worker& worker, int min_level, const void* awaited, co
         }
         if (next == nullptr) next = find_work(worker, min_level);
         if (next != nullptr) {
-            idle.polls = 0;
+            idle.start_over();
             stretch.count();
             next = run_one(*next, worker, min_level);
             continue;
@@ -160,12 +179,12 @@ void WorkLoop::work_until(Worker& worker, int min_level, const void* awaited, co
         if (idle.polls == 0) {
             p_.progress.announce_quiescence();
             if (const auto mean = stretch.end()) {
-                idle.quick = *mean >= worth_quick_polls;
-                if (*mean < shortest_to_fetch) stay_away(done);
+                idle.quick = *mean >= idle.pace.worth_quick_polls;
+                if (*mean < idle.pace.shortest_to_fetch) stay_away(done);
             }
         }
         if (idle.poll_again()) {
-            pause_for(idle.pauses());
+            pause_for(idle.next_pauses());
         } else {
             sleep(worker, idle, done, deadline);
         }
@@ -175,7 +194,7 @@ void WorkLoop::work_until(Worker& worker, int min_level, const void* awaited, co
 /// Until there is work, or done() may hold, or the deadline.
 void WorkLoop::sleep(Worker& worker, Idleness& idle, const std::function<bool()>& done, Deadline deadline) {
     ParkingLot::Sleeper& sleeper = idle.sleeper;
-    idle.polls = 0;
+    idle.start_over();
     p_.parking.announce(sleeper);
     const bool gang_waits = p_.gangs.any_for(worker) && worker.gangs == 0;
     if (done() || p_.ready.any(sleeper.min_level) || gang_waits) {
@@ -190,7 +209,9 @@ void WorkLoop::sleep(Worker& worker, Idleness& idle, const std::function<bool()>
         wake_up = deadline ? std::min(*deadline, nap_end) : nap_end;
     }
     const bool woken = p_.parking.sleep(sleeper, wake_up);
-    if (!woken) idle.polls = idle_polls_before_sleep - 1;  // a nap's end is no reason to poll for long
+    if (woken) return;
+    idle.polls = 1;  // a nap's end is no reason to poll for long
+    idle.paused = pauses_before_sleep;
 }
 
 }  // namespace basalt::detail

@@ -24,6 +24,7 @@ class WorkLoop {
         ParkingLot& parking;
         Progress& progress;
         const OutsidePlace& outside;
+        int workers;     ///< of the runtime
         bool real_gpus;  ///< threads that wait for everything wait for GPUs
     };
     explicit WorkLoop(const Parts& parts) : p_(parts) {}
