@@ -92,7 +92,9 @@ class InterleavedLu {
         const auto next = matrices_of(BatchView<const T>(a), block.next, k_.lanes);
         k_.separate(n_, n_, simd::BatchPart::all, a_, to.data.data(), to.ld, next.data.data());
         for (Index l = 0; rows_ == LuRows::pivoted && l < block.used; ++l) {
-            put_in_order(a[block.matrix[static_cast<std::size_t>(l)]], l);
+            const View<T> own = a[block.matrix[static_cast<std::size_t>(l)]];
+            // the places of rows are not needed any more
+            k_.batch_order_rows(n_, own.data(), own.col_stride(), order_ + n_ * k_.lanes + l, order_, scratch_);
         }
     }
     void store_pivots(const BatchView<Index>& pivots, const LaneBlock& block) {
@@ -118,24 +120,6 @@ class InterleavedLu {
         k_.interleave(n_, columns_, simd::BatchPart::all, from.data.data(), from.ld, to);
     }
     T* x_at(Index i, Index c, Index l) const { return x_ + (c * n_ + i) * k_.lanes + l; }
-
-    /// Rows of a matrix, which are as they were, in the order of its pivots.
-    void put_in_order(const View<T>& a, Index lane) {
-        const Order* const offset = order_ + n_ * k_.lanes + lane;
-        Order* const row = order_;  // the places of rows are not needed any more
-        bool moved = false;
-        for (Index k = 0; k < n_; ++k) {
-            row[k] = offset[k * k_.lanes] / static_cast<Order>(k_.lanes);
-            moved = moved || row[k] != static_cast<Order>(k);
-        }
-        if (!moved) return;
-        T* const copy = scratch_;
-        for (Index j = 0; j < n_; ++j) {
-            T* const column = a.data() + j * a.col_stride();
-            std::copy_n(column, n_, copy);
-            for (Index k = 0; k < n_; ++k) column[k] = copy[row[k]];
-        }
-    }
 
     const simd::Kernels<T>& k_ = simd::kernels<T>();
     const Index n_, columns_;

@@ -28,7 +28,7 @@ struct BatchLu {
         T* a;
         T* multipliers;  ///< rank planes of n
         Bits* place;     ///< of row i among the pivots, at place[i * lanes]
-        Bits* offset;    ///< the reverse: the row at place k begins at offset[k * lanes]
+        Bits* offset;    ///< the reverse, for pivots so far: the row at place k begins at offset[k * lanes]
         Bits* pivots;    ///< LAPACK's IPIV
 
         T* at(Index i, Index j) const { return a + (j * n + i) * lanes; }
@@ -39,10 +39,17 @@ struct BatchLu {
     static void store_mask(Bits* p, Mask v) { *reinterpret_cast<UnalignedMask*>(p) = v; }
 
     static bool any(Mask mask) {
+#if defined(__AVX512F__)
+        if constexpr (Bytes == 64) {
+            return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(mask), reinterpret_cast<__m512i>(mask)) != 0;
+        }
+#endif
         Bits some = 0;
         for (int l = 0; l < lanes; ++l) some |= mask[l];
         return some != 0;
     }
+
+    static Mask smaller(Mask x, Mask y) { return x < y ? x : y; }
 
     template <int... Lane>
     __attribute__((always_inline)) static Type pick(const T* column, const Bits* offset,
@@ -51,38 +58,45 @@ struct BatchLu {
     }
     /// The element of a column in row k of the order of the pivots.
     template <bool pivoting>
-    __attribute__((always_inline)) static Type element(const Work& w, const T* column, Index k) {
+    __attribute__((always_inline)) static Type element(Work w, const T* column, Index k) {
         if constexpr (!pivoting) return V::load(column + k * lanes);
         return pick(column, w.offset + k * lanes, std::make_integer_sequence<int, lanes>{});
     }
 
     /// Finds each lane's pivot in column k, whose largest magnitude is known, and gives its row the place k. The first
     /// one among equals wins. A NaN is the pivot only on the diagonal.
-    static void choose(const Work& w, Index k, Type largest) {
-        const T* const column = w.at(0, k);
-        const Bits first = static_cast<Bits>(k);
-        Mask best = Mask{} + static_cast<Bits>(w.n);
-        for (Index i = 0; i < w.n; ++i) {
+    ///
+    /// Registers of places are written whole: a register cannot be loaded soon after one of its lanes was stored.
+    static void choose(Work w, Index k, Type largest) {
+        const Mask first = Mask{} + static_cast<Bits>(k), none = Mask{} + static_cast<Bits>(w.n);
+        Type diagonal{};
+        const auto candidate = [&](Index i) {
             const Mask place = load_mask(w.place + i * lanes);
-            const Mask better =
-                (V::magnitude(V::load(column + i * lanes)) == largest) & (place >= first) & (place < best);
-            best = better ? place : best;
+            const Type x = V::load(w.at(i, k));
+            diagonal = place == first ? x : diagonal;
+            const Mask eligible = (V::magnitude(x) == largest) & (place >= first);
+            return eligible ? place : none;
+        };
+        Mask even = none, odd = none;  // two, for the sake of latency
+        for (Index i = 0; i + 2 <= w.n; i += 2) {
+            even = smaller(even, candidate(i));
+            odd = smaller(odd, candidate(i + 1));
         }
-        for (int l = 0; l < lanes; ++l) {
-            Bits* const offset = w.offset + l;
-            const Bits diagonal = offset[k * lanes];
-            const bool none = best[l] == static_cast<Bits>(w.n) || column[diagonal] != column[diagonal];
-            const Bits chosen = none ? first : best[l], row = offset[chosen * lanes];
-            w.pivots[k * lanes + l] = chosen + 1;
-            offset[chosen * lanes] = diagonal;
-            offset[k * lanes] = row;
-            w.place[diagonal] = chosen;
-            w.place[row] = first;
+        if (w.n % 2 != 0) even = smaller(even, candidate(w.n - 1));
+        const Mask best = smaller(even, odd);
+        const Mask chosen = (best == none) | (diagonal != diagonal) ? first : best;
+        store_mask(w.pivots + k * lanes, chosen + 1);
+        Mask row{}, here = V::lane_numbers();
+        for (Index i = 0; i < w.n; ++i, here += lanes) {
+            const Mask place = load_mask(w.place + i * lanes), is_chosen = place == chosen;
+            row = is_chosen ? here : row;
+            store_mask(w.place + i * lanes, is_chosen ? first : place == first ? chosen : place);
         }
+        store_mask(w.offset + k * lanes, row);
     }
 
     /// The largest magnitude of column k in rows that were no pivots before.
-    static Type search(const Work& w, Index k) {
+    static Type search(Work w, Index k) {
         const Bits first = static_cast<Bits>(k);
         Type largest{};
         for (Index i = 0; i < w.n; ++i) {
@@ -95,7 +109,7 @@ struct BatchLu {
     /// Column k, the c-th of its panel, becomes multipliers, and the `rest` columns of the panel behind it are updated.
     /// Returns the largest magnitude of the next one.
     template <bool pivoting, int rest>
-    static Type eliminate(const Work& w, Index k, int c, Type pivot) {
+    static Type eliminate(Work w, Index k, int c, Type pivot) {
         const Mask tiny = (V::magnitude(pivot) < safe) & (pivot != T{});
         const bool divides = any(tiny);
         const Type divisor = pivot == T{} ? V::splat(T{1}) : pivot;
@@ -127,7 +141,7 @@ struct BatchLu {
 
     /// Columns j .. j + width - 1, which are updated by all before them.
     template <bool pivoting, int width>
-    static void factor_panel(const Work& w, Index j, Mask& failed) {
+    static void factor_panel(Work w, Index j, Mask& failed) {
         Type largest = pivoting ? search(w, j) : Type{};
         const auto step = [&]<int c>(std::integral_constant<int, c>) {
             if constexpr (c < width) {
@@ -148,7 +162,7 @@ struct BatchLu {
     /// `count` columns at `first` by the panel at j: the rows of its pivots become rows of U, all others lose products
     /// with them.
     template <bool pivoting, int width, int count>
-    static void update_strip(const Work& w, Index j, const Type (&l)[rank][rank], Index first) {
+    static void update_strip(Work w, Index j, const Type (&l)[rank][rank], Index first) {
         Type u[width][count];
 #pragma GCC unroll 4
         for (int c = 0; c < width; ++c) {
@@ -175,7 +189,7 @@ struct BatchLu {
     }
 
     template <bool pivoting, int width>
-    static void step(const Work& w, Index j, Mask& failed) {
+    static void step(Work w, Index j, Mask& failed) {
         factor_panel<pivoting, width>(w, j, failed);
         Type l[rank][rank];
         for (int c = 0; c < width; ++c) {
@@ -187,10 +201,9 @@ struct BatchLu {
     }
 
     template <bool pivoting>
-    static void factor_columns(const Work& w, Index* info) {
+    static void factor_columns(Work w, Index* info) {
         for (Index i = 0; pivoting && i < w.n; ++i) {
             store_mask(w.place + i * lanes, Mask{} + static_cast<Bits>(i));
-            store_mask(w.offset + i * lanes, V::lane_numbers() + static_cast<Bits>(i * lanes));
         }
         Mask failed{};
         Index j = 0;
@@ -210,10 +223,69 @@ struct BatchLu {
         factor_columns<false>({n, n + columns, a, multipliers, nullptr, nullptr, nullptr}, info);
     }
 
+#if defined(__AVX512F__)
+    using Some = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
+
+    static Type load_some(Some some, const T* p) {
+        if constexpr (sizeof(T) == 4) return _mm512_maskz_loadu_ps(some, p);
+        if constexpr (sizeof(T) == 8) return _mm512_maskz_loadu_pd(some, p);
+    }
+    static void store_some(Some some, T* p, Type v) {
+        if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(p, some, v);
+        if constexpr (sizeof(T) == 8) _mm512_mask_storeu_pd(p, some, v);
+    }
+
+    /// The columns of a matrix of up to registers * lanes rows: row k := the one of number row[k].
+    template <int registers>
+    static void order_columns(Index n, T* a, Index ld, const Bits* row) {
+        Some some[registers];
+        Mask from[registers];
+        for (int r = 0; r < registers; ++r) {
+            const Index left = n - r * lanes;
+            some[r] = static_cast<Some>(left >= lanes ? -1 : left > 0 ? (1 << left) - 1 : 0);
+            from[r] = reinterpret_cast<Mask>(load_some(some[r], reinterpret_cast<const T*>(row) + r * lanes));
+        }
+        for (T* const end = a + n * ld; a != end; a += ld) {
+            Type x[registers], y[registers];
+#pragma GCC unroll 4
+            for (int r = 0; r < registers; ++r) x[r] = load_some(some[r], a + r * lanes);
+#pragma GCC unroll 4
+            for (int r = 0; r < registers; ++r) {
+                y[r] = __builtin_shuffle(x[0], x[registers > 1 ? 1 : 0], from[r]);
+                if constexpr (registers > 2) {
+                    y[r] = from[r] < 2 * lanes ? y[r] : __builtin_shuffle(x[2], x[3], from[r]);
+                }
+            }
+#pragma GCC unroll 4
+            for (int r = 0; r < registers; ++r) store_some(some[r], a + r * lanes, y[r]);
+        }
+    }
+#endif
+
+    static void order_rows(Index n, T* a, Index ld, const Bits* offset, Bits* row, T* copy) {
+        bool moved = false;
+        for (Index k = 0; k < n; ++k) {
+            row[k] = offset[k * lanes] / lanes;
+            moved = moved || row[k] != k;
+        }
+        if (!moved) return;
+#if defined(__AVX512F__)
+        if constexpr (Bytes == 64) {
+            if (n <= lanes) return order_columns<1>(n, a, ld, row);
+            if (n <= 2 * lanes) return order_columns<2>(n, a, ld, row);
+            if (n <= 4 * lanes) return order_columns<4>(n, a, ld, row);
+        }
+#endif
+        for (T* const end = a + n * ld; a != end; a += ld) {
+            for (Index i = 0; i < n; ++i) copy[i] = a[i];
+            for (Index k = 0; k < n; ++k) a[k] = copy[row[k]];
+        }
+    }
+
     /// x := U^-1 b for `count` columns. The rows of U and b are not in order: every row loses the product with each
     /// unknown, also rows whose own unknown is known and which are not read again.
     template <bool pivoting, int count>
-    static void solve_strip(const Work& w, Index first, T* x) {
+    static void solve_strip(Work w, Index first, T* x) {
         for (Index k = w.n - 1; k >= 0; --k) {
             const Type pivot = element<pivoting>(w, w.at(0, k), k);
             Type unknown[count];

@@ -137,6 +137,9 @@ struct Kernels {
     void (*batch_lu)(Index n, Index cols, T* a, T* scratch, Order* order, Index* info);
     /// The same without pivoting.
     void (*batch_lu_unpivoted)(Index n, Index cols, T* a, T* scratch, Index* info);
+    /// The rows of one n x n matrix, column-major, in the order of its pivots: offset[k * lanes] is that of row k, as
+    /// batch_lu left it. `row` and `copy` are scratch for n elements.
+    void (*batch_order_rows)(Index n, T* a, Index ld, const Order* offset, Order* row, T* copy);
     /// X (n x cols) := U^-1 B with what batch_lu left; B is destroyed. `order` is null without pivoting.
     void (*batch_lu_solve)(Index n, Index cols, T* a, Order* order, T* x);
 

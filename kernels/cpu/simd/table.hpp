@@ -52,6 +52,7 @@ constexpr Kernels<T> make_table(const char* name) {
             .batch_substitute = B::substitute_any,
             .batch_lu = BatchL::factor,
             .batch_lu_unpivoted = BatchL::factor_unpivoted,
+            .batch_order_rows = BatchL::order_rows,
             .batch_lu_solve = BatchL::solve,
             .batch_qr = BatchQ::factor,
             .batch_reflect = BatchQ::apply};
