@@ -18,8 +18,8 @@ struct Batches {
     static constexpr int most_rows = Bytes == 64 ? 4 : 2;  ///< of a tile: 32 registers or 16
 
     // Matrices 4096 bytes apart, or a multiple of that, share a set of the first cache, which has eight ways or more.
-    // So half of the lanes of a wide register move at once.
-    static constexpr int group = lanes >= 8 ? lanes / 2 : lanes;
+    // So at most eight matrices move at once, which takes half of the lanes of sixteen.
+    static constexpr int group = lanes >= 16 ? lanes / 2 : lanes;
 
     /// `group` columns of a transposition, whose registers hold one or two blocks of group x group elements.
     template <int Span>
