@@ -1,4 +1,5 @@
-// bench_batch: batched Cholesky, LU and QR against a loop over LAPACKE, which the same workers share.
+// bench_batch: batched Cholesky, LU and QR against a loop over LAPACKE, which the same workers share, and fused calls
+// against two of ours.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include "bench/common/clock.hpp"
 #include "bench/common/command_line.hpp"
 #include "bench/common/record_file.hpp"
+#include "bench/vendor/vendor.hpp"
 #include "io/files/json_record.hpp"
 
 namespace {
@@ -26,6 +28,9 @@ using namespace bench;
 using basalt::BatchView;
 using basalt::Index;
 
+/// Whom the batched calls are compared with.
+enum class Against { lapacke, two_calls };
+
 struct Options {
     std::vector<Index> n{8, 16, 32};
     std::vector<Index> count{10'000};
@@ -33,6 +38,7 @@ struct Options {
     std::string routine = "potrf";
     std::string precision = "d";
     std::string triangle = "lower";
+    std::string against = "lapacke";
     int workers = 0;
     int repeat = 7;
     std::string json;
@@ -52,6 +58,7 @@ class BatchContest {
         : runtime_(runtime),
           routine_(options.routine),
           triangle_(options.triangle == "lower" ? basalt::Triangle::lower : basalt::Triangle::upper),
+          against_(options.against == "lapacke" ? Against::lapacke : Against::two_calls),
           n_(n),
           count_(count),
           nrhs_(options.nrhs),
@@ -116,39 +123,43 @@ class BatchContest {
     BatchView<Index> pivots() { return BatchView<Index>::strided(pivots_.data(), count_, n_, 1, n_, n_); }
     BatchView<T> tau() { return BatchView<T>::strided(tau_.data(), count_, n_, 1, n_, n_); }
 
-    void run_our_lu() {
-        if (routine_ == "getrf") {
-            basalt::batch_lu_factor<T>(runtime_, a(ours_a_), pivots(), info_);
-        } else if (routine_ == "getrs") {
-            basalt::batch_lu_solve<T>(runtime_, a(ours_a_), pivots(), b(ours_b_));
-        } else if (routine_ == "lu-two-calls") {
-            basalt::batch_lu_factor<T>(runtime_, a(ours_a_), pivots(), info_);
-            basalt::batch_lu_solve<T>(runtime_, a(ours_a_), pivots(), b(ours_b_));
-        } else {
-            basalt::batch_lu_factor_solve<T>(runtime_, BatchView<const T>(a(ours_a_)), b(ours_b_), info_);
+    /// Factor and solve by two calls of ours.
+    void run_two_calls(std::vector<T>& matrices, std::vector<T>& sides) {
+        if (is_cholesky()) {
+            basalt::batch_cholesky_factor<T>(runtime_, triangle_, a(matrices), info_);
+            return basalt::batch_cholesky_solve<T>(runtime_, triangle_, a(matrices), b(sides));
         }
+        basalt::batch_lu_factor<T>(runtime_, a(matrices), pivots(), info_);
+        basalt::batch_lu_solve<T>(runtime_, a(matrices), pivots(), b(sides));
     }
 
     void run_ours() {
         const std::span<Index> info(info_);
-        if (routine_ == "geqrf") return basalt::batch_qr_factor<T>(runtime_, a(ours_a_), tau());
-        if (routine_ == "gels") return basalt::batch_least_squares<T>(runtime_, a(ours_a_), b(ours_b_), info);
-        if (!is_cholesky()) return run_our_lu();
-        if (routine_ == "potrf") {
+        if (routine_ == "geqrf") {
+            basalt::batch_qr_factor<T>(runtime_, a(ours_a_), tau());
+        } else if (routine_ == "gels") {
+            basalt::batch_least_squares<T>(runtime_, a(ours_a_), b(ours_b_), info);
+        } else if (routine_ == "getrf") {
+            basalt::batch_lu_factor<T>(runtime_, a(ours_a_), pivots(), info_);
+        } else if (routine_ == "getrs") {
+            basalt::batch_lu_solve<T>(runtime_, a(ours_a_), pivots(), b(ours_b_));
+        } else if (routine_ == "gesv") {
+            basalt::batch_lu_factor_solve<T>(runtime_, BatchView<const T>(a(ours_a_)), b(ours_b_), info_);
+        } else if (routine_ == "potrf") {
             basalt::batch_cholesky_factor<T>(runtime_, triangle_, a(ours_a_), info);
         } else if (routine_ == "potrs") {
             basalt::batch_cholesky_solve<T>(runtime_, triangle_, a(ours_a_), b(ours_b_));
-        } else if (routine_ == "two-calls") {
-            basalt::batch_cholesky_factor<T>(runtime_, triangle_, a(ours_a_), info);
-            basalt::batch_cholesky_solve<T>(runtime_, triangle_, a(ours_a_), b(ours_b_));
-        } else {
+        } else if (routine_ == "posv" || routine_ == "posv-keep") {
             basalt::batch_cholesky_factor_solve<T>(
                 runtime_, triangle_, a(ours_a_), b(ours_b_), info,
                 routine_ == "posv" ? basalt::BatchFactor::discard : basalt::BatchFactor::keep);
+        } else {
+            run_two_calls(ours_a_, ours_b_);
         }
     }
 
     void run_theirs() {
+        if (against_ == Against::two_calls) return run_two_calls(theirs_a_, theirs_b_);
         if (routine_ == "potrf" || routine_ == "getrf" || routine_ == "geqrf") return their_factor(theirs_a_);
         if (routine_ == "gels") return share([&](Index k) { their_least_squares(k); });
         if (routine_ == "potrs" || routine_ == "getrs") return share([&](Index k) { their_solve(k); });
@@ -232,6 +243,7 @@ class BatchContest {
     basalt::Runtime& runtime_;
     const std::string routine_;
     const basalt::Triangle triangle_;
+    const Against against_;
     const Index n_, count_, nrhs_;
     std::vector<T> a_, b_, factors_, ours_a_, ours_b_, theirs_a_, theirs_b_;
     std::vector<T> tau_;
@@ -249,6 +261,13 @@ basalt::JsonRecord batch_record(const Options& options, int workers, Index n, In
     record["n"] = n;
     record["count"] = count;
     record["nrhs"] = options.routine.ends_with("trf") || options.routine == "geqrf" ? 0 : options.nrhs;
+    record["against"] = options.against;
+    if (options.against == "lapacke") {
+        record["vendor"] = "LAPACKE, " + vendor_version();
+        record["vendor_core"] = vendor_core();
+    } else {
+        record["vendor"] = "two calls";
+    }
     return record;
 }
 
@@ -265,7 +284,7 @@ void run_batches(const Options& options) {
         table,
         "{}, precision {}, {}, {} workers, nanoseconds a matrix (medians of {})\n{:>5} {:>8} {:>10} {:>10} {:>7}\n",
         options.routine, options.precision, options.triangle, runtime.workers(), options.repeat, "n", "count", "Basalt",
-        "LAPACKE", "ratio");
+        options.against, "ratio");
     for (const Index count : options.count) {
         for (const Index n : options.n) {
             const Outcome outcome = BatchContest<T>(runtime, options, n, count).run(options.repeat);
@@ -274,8 +293,8 @@ void run_batches(const Options& options) {
             const double tolerance =
                 static_cast<double>(n) * 100 * condition * static_cast<double>(std::numeric_limits<T>::epsilon());
             if (!(outcome.difference <= tolerance)) {
-                throw std::runtime_error(
-                    fmt::format("n = {}: results differ from LAPACKE's by {}", n, outcome.difference));
+                throw std::runtime_error(fmt::format("n = {}: results differ from those of {} by {}", n,
+                                                     options.against, outcome.difference));
             }
             const double ours = basalt::median(outcome.ours), theirs = basalt::median(outcome.theirs);
             const double scale = 1e9 / static_cast<double>(count);
@@ -284,8 +303,8 @@ void run_batches(const Options& options) {
             basalt::JsonRecord record = batch_record(options, runtime.workers(), n, count);
             record["seconds"] = ours;
             record["runs"] = outcome.ours;
-            record["lapacke_seconds"] = theirs;
-            record["lapacke_runs"] = outcome.theirs;
+            record["vendor_seconds"] = theirs;
+            record["vendor_runs"] = outcome.theirs;
             record["ratio"] = theirs / ours;
             records.write(record);
         }
@@ -297,6 +316,7 @@ void run_batches(const Options& options) {
 int main(int argc, char** argv) {
     CommandLine app("Batched Cholesky, LU and QR against a loop over LAPACKE on the same cores", "bench_batch");
     Options options;
+    std::string core;
     app.add_option("--n", options.n, "orders").list().range(Index{1}, Index{4096});
     app.add_option("--count", options.count, "matrices in a batch").list().range(Index{1}, Index{10'000'000});
     app.add_option("--nrhs", options.nrhs, "right-hand sides").range(Index{1}, Index{1024});
@@ -308,10 +328,18 @@ int main(int argc, char** argv) {
                  "gels"});
     app.add_option("--precision", options.precision, "s or d").one_of({"s", "d"});
     app.add_option("--triangle", options.triangle, "lower or upper").one_of({"lower", "upper"});
+    app.add_option("--against", options.against,
+                   "lapacke: a loop over LAPACKE; two-calls: our factorization and solution, for posv and gesv")
+        .one_of({"lapacke", "two-calls"});
+    app.add_option("--vendor-coretype", core, "processor type whose kernels OpenBLAS uses; auto: its own choice");
     app.add_option("--workers", options.workers, "workers; 0: all cores").range(0, 1024);
     app.add_option("--repeat", options.repeat, "rounds that count, in turn").range(1, 1000);
     app.add_option("--json", options.json, "append records to this file; - for standard output");
     return app.run_program(argc, argv, [&] {
+        if (!core.empty()) require_vendor_core(core, argv);
+        if (options.against == "two-calls" && options.routine.find("sv") == std::string::npos) {
+            throw std::invalid_argument("--against two-calls: allowed with --routine posv, posv-keep and gesv");
+        }
         options.precision == "s" ? run_batches<float>(options) : run_batches<double>(options);
         return 0;
     });

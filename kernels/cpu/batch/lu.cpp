@@ -129,22 +129,32 @@ class InterleavedLu {
     std::array<Index, 16> lane_info_{};
 };
 
-// Order up to which interleaved matrices are faster than LAPACK one by one: decision 34.
+// Orders up to which interleaved matrices are faster than LAPACK one by one: decision 34. With registers of 64 bytes
+// factorizations and solutions are so up to a larger one.
 constexpr Index most_interleaved_lu = 64;
+constexpr Index most_interleaved_in_wide_registers = 160;
+
+template <class T>
+Index most_factored() {
+    const bool wide = simd::kernels<T>().lanes * static_cast<Index>(sizeof(T)) == 64;
+    return wide ? most_interleaved_in_wide_registers : most_interleaved_lu;
+}
 
 /// Fewer matrices of order n are faster one by one: the interleaved ones take as long as if all lanes were in use.
 Index least_interleaved_lu(Index n, Index lanes) {
     // how many times as fast as one by one full lanes are, in eighths, a little less than measured
-    const Index gain = n <= 8 ? 16 : 20;
+    const Index gain = n <= 32 ? 20 : n <= 64 ? 17 : n <= 96 ? 13 : 9;
     return std::max<Index>(2, (8 * lanes + gain - 1) / gain);
 }
 
+/// Matrices of order `most` and less are interleaved where there are enough.
 template <class T, class A, class B, class Together, class Alone>
-void for_each_lu_block(const BatchView<A>& a, const BatchView<B>* b, const Together& together, const Alone& alone) {
+void for_each_lu_block(Index most, const BatchView<A>& a, const BatchView<B>* b, const Together& together,
+                       const Alone& alone) {
     const Index lanes = simd::kernels<T>().lanes;
     const auto least = [&](Index k) {
         const Index n = a[k].rows();
-        return n > 0 && n <= most_interleaved_lu ? std::optional(least_interleaved_lu(n, lanes)) : std::nullopt;
+        return n > 0 && n <= most ? std::optional(least_interleaved_lu(n, lanes)) : std::nullopt;
     };
     visit_lane_blocks(a, b, lanes, least, together, alone);
 }
@@ -159,7 +169,7 @@ Index order_of(const BatchView<A>& a, const LaneBlock& block) {
 template <class T>
 void batch_lu_factor(const BatchView<T>& a, const BatchView<Index>& pivots, Index* info) {
     for_each_lu_block<T, T, T>(
-        a, nullptr,
+        most_factored<T>(), a, nullptr,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), 0, LuRows::pivoted);
             lanes.load_a(a, block);
@@ -173,7 +183,7 @@ void batch_lu_factor(const BatchView<T>& a, const BatchView<Index>& pivots, Inde
 template <class T>
 void batch_lu_factor(const BatchView<T>& a, Index* info) {
     for_each_lu_block<T, T, T>(
-        a, nullptr,
+        most_factored<T>(), a, nullptr,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), 0, LuRows::in_order);
             lanes.load_a(a, block);
@@ -186,7 +196,7 @@ void batch_lu_factor(const BatchView<T>& a, Index* info) {
 template <class T>
 void batch_lu_solve(const BatchView<const T>& factors, const BatchView<const Index>* pivots, const BatchView<T>& b) {
     for_each_lu_block<T>(
-        factors, &b,
+        most_factored<T>(), factors, &b,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(factors, block), b[block.matrix[0]].cols(), LuRows::in_order);
             lanes.load_a(factors, block);
@@ -204,7 +214,7 @@ void batch_lu_solve(const BatchView<const T>& factors, const BatchView<const Ind
 template <class T>
 void batch_lu_factor_solve(const BatchView<T>& a, const BatchView<Index>& pivots, const BatchView<T>& b, Index* info) {
     for_each_lu_block<T>(
-        a, &b,
+        most_factored<T>(), a, &b,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
             lanes.load_a(a, block);
@@ -224,7 +234,7 @@ void batch_lu_factor_solve(const BatchView<T>& a, const BatchView<Index>& pivots
 template <class T>
 void batch_lu_factor_solve(const BatchView<const T>& a, const BatchView<T>& b, Index* info) {
     for_each_lu_block<T>(
-        a, &b,
+        most_factored<T>(), a, &b,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
             lanes.load_a(a, block);
@@ -246,7 +256,7 @@ void batch_lu_factor_solve(const BatchView<const T>& a, const BatchView<T>& b, I
 template <class T>
 void batch_lu_invert(const BatchView<T>& factors, const BatchView<const Index>& pivots, Index* info) {
     for_each_lu_block<T, T, T>(
-        factors, nullptr,
+        most_interleaved_lu, factors, nullptr,
         [&](const LaneBlock& block) {
             const Index n = order_of(factors, block);
             InterleavedLu<T> lanes(n, n, LuRows::in_order);
