@@ -28,9 +28,6 @@ using namespace bench;
 using basalt::BatchView;
 using basalt::Index;
 
-/// Whom the batched calls are compared with.
-enum class Against { lapacke, two_calls };
-
 struct Options {
     std::vector<Index> n{8, 16, 32};
     std::vector<Index> count{10'000};
@@ -42,6 +39,9 @@ struct Options {
     int workers = 0;
     int repeat = 7;
     std::string json;
+
+    /// A loop over LAPACKE is the other contestant; otherwise two calls of ours are.
+    bool against_lapacke() const { return against == "lapacke"; }
 };
 
 /// The contestants' seconds, by repetition, and the largest difference of their results relative to the largest one.
@@ -58,7 +58,7 @@ class BatchContest {
         : runtime_(runtime),
           routine_(options.routine),
           triangle_(options.triangle == "lower" ? basalt::Triangle::lower : basalt::Triangle::upper),
-          against_(options.against == "lapacke" ? Against::lapacke : Against::two_calls),
+          against_lapacke_(options.against_lapacke()),
           n_(n),
           count_(count),
           nrhs_(options.nrhs),
@@ -118,7 +118,7 @@ class BatchContest {
         return BatchView<T>::strided(values.data(), count_, n_, nrhs_, n_, n_ * nrhs_);
     }
 
-    bool is_cholesky() const { return routine_[0] == 'p' || routine_ == "two-calls"; }
+    bool is_cholesky() const { return routine_[0] == 'p'; }
     bool is_qr() const { return routine_ == "geqrf" || routine_ == "gels"; }
     BatchView<Index> pivots() { return BatchView<Index>::strided(pivots_.data(), count_, n_, 1, n_, n_); }
     BatchView<T> tau() { return BatchView<T>::strided(tau_.data(), count_, n_, 1, n_, n_); }
@@ -149,17 +149,15 @@ class BatchContest {
             basalt::batch_cholesky_factor<T>(runtime_, triangle_, a(ours_a_), info);
         } else if (routine_ == "potrs") {
             basalt::batch_cholesky_solve<T>(runtime_, triangle_, a(ours_a_), b(ours_b_));
-        } else if (routine_ == "posv" || routine_ == "posv-keep") {
+        } else {
             basalt::batch_cholesky_factor_solve<T>(
                 runtime_, triangle_, a(ours_a_), b(ours_b_), info,
                 routine_ == "posv" ? basalt::BatchFactor::discard : basalt::BatchFactor::keep);
-        } else {
-            run_two_calls(ours_a_, ours_b_);
         }
     }
 
     void run_theirs() {
-        if (against_ == Against::two_calls) return run_two_calls(theirs_a_, theirs_b_);
+        if (!against_lapacke_) return run_two_calls(theirs_a_, theirs_b_);
         if (routine_ == "potrf" || routine_ == "getrf" || routine_ == "geqrf") return their_factor(theirs_a_);
         if (routine_ == "gels") return share([&](Index k) { their_least_squares(k); });
         if (routine_ == "potrs" || routine_ == "getrs") return share([&](Index k) { their_solve(k); });
@@ -243,7 +241,7 @@ class BatchContest {
     basalt::Runtime& runtime_;
     const std::string routine_;
     const basalt::Triangle triangle_;
-    const Against against_;
+    const bool against_lapacke_;
     const Index n_, count_, nrhs_;
     std::vector<T> a_, b_, factors_, ours_a_, ours_b_, theirs_a_, theirs_b_;
     std::vector<T> tau_;
@@ -262,7 +260,7 @@ basalt::JsonRecord batch_record(const Options& options, int workers, Index n, In
     record["count"] = count;
     record["nrhs"] = options.routine.ends_with("trf") || options.routine == "geqrf" ? 0 : options.nrhs;
     record["against"] = options.against;
-    if (options.against == "lapacke") {
+    if (options.against_lapacke()) {
         record["vendor"] = "LAPACKE, " + vendor_version();
         record["vendor_core"] = vendor_core();
     } else {
@@ -289,7 +287,7 @@ void run_batches(const Options& options) {
         for (const Index n : options.n) {
             const Outcome outcome = BatchContest<T>(runtime, options, n, count).run(options.repeat);
             // random matrices of LU and QR have condition numbers of some thousands
-            const double condition = options.routine[0] == 'p' || options.routine == "two-calls" ? 1 : 1000;
+            const double condition = options.routine[0] == 'p' ? 1 : 1000;
             const double tolerance =
                 static_cast<double>(n) * 100 * condition * static_cast<double>(std::numeric_limits<T>::epsilon());
             if (!(outcome.difference <= tolerance)) {
@@ -314,7 +312,9 @@ void run_batches(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CommandLine app("Batched Cholesky, LU and QR against a loop over LAPACKE on the same cores", "bench_batch");
+    CommandLine app(
+        "Batched Cholesky, LU and QR against a loop over LAPACKE on the same cores, or fused against two calls",
+        "bench_batch");
     Options options;
     std::string core;
     app.add_option("--n", options.n, "orders").list().range(Index{1}, Index{4096});
@@ -322,10 +322,8 @@ int main(int argc, char** argv) {
     app.add_option("--nrhs", options.nrhs, "right-hand sides").range(Index{1}, Index{1024});
     app.add_option(
            "--routine", options.routine,
-           "potrf, potrs, getrf, getrs, geqrf, gels; posv and gesv: fused, the factor discarded; posv-keep: fused; "
-           "two-calls: potrf and potrs; lu-two-calls: getrf and getrs")
-        .one_of({"potrf", "potrs", "posv", "posv-keep", "two-calls", "getrf", "getrs", "gesv", "lu-two-calls", "geqrf",
-                 "gels"});
+           "potrf, potrs, getrf, getrs, geqrf, gels; posv and gesv: fused, the factor discarded; posv-keep: fused")
+        .one_of({"potrf", "potrs", "posv", "posv-keep", "getrf", "getrs", "gesv", "geqrf", "gels"});
     app.add_option("--precision", options.precision, "s or d").one_of({"s", "d"});
     app.add_option("--triangle", options.triangle, "lower or upper").one_of({"lower", "upper"});
     app.add_option("--against", options.against,
@@ -337,7 +335,8 @@ int main(int argc, char** argv) {
     app.add_option("--json", options.json, "append records to this file; - for standard output");
     return app.run_program(argc, argv, [&] {
         if (!core.empty()) require_vendor_core(core, argv);
-        if (options.against == "two-calls" && options.routine.find("sv") == std::string::npos) {
+        const bool fused = options.routine == "posv" || options.routine == "posv-keep" || options.routine == "gesv";
+        if (!options.against_lapacke() && !fused) {
             throw std::invalid_argument("--against two-calls: allowed with --routine posv, posv-keep and gesv");
         }
         options.precision == "s" ? run_batches<float>(options) : run_batches<double>(options);

@@ -72,24 +72,6 @@ class LookInterval {
     std::chrono::steady_clock::time_point last_{};
 };
 
-/// When threads without work look for some, by the length of the tasks that they ran last.
-///
-/// A look takes a cache line from a thread that has work, and a steal some more, up to half a microsecond on both
-/// sides. A thread that looks seldom disturbs the others less and finds enough tasks at once to be worth a steal. One
-/// that looks soon is there when the next task is ready. What the thread with work loses grows with the number of those
-/// that look (docs/decisions/0002-runtime.md has the measurements).
-struct PollingPace {
-    /// `others`: threads that may look at the same time, at least 1.
-    explicit PollingPace(int others)
-        : first_pause(std::min(20, 5 * others)),
-          worth_quick_polls(std::min(2000, 200 * others)),
-          shortest_to_fetch(std::min(500, 200 * others)) {}
-
-    const int first_pause;
-    const std::chrono::nanoseconds worth_quick_polls;  ///< after longer tasks, with the first pause
-    const std::chrono::nanoseconds shortest_to_fetch;  ///< after shorter tasks the thread stays away for a while
-};
-
 void pause_for(int pauses) {
     for (int i = 0; i < pauses; ++i) cpu_relax();
 }
@@ -100,6 +82,25 @@ void stay_away(const std::function<bool()>& done) {
 }
 
 }  // namespace
+
+/// When threads without work look for some, by the length of the tasks that they ran last.
+///
+/// A look takes a cache line from a thread that has work, and a steal some more, up to half a microsecond on both
+/// sides. A thread that looks seldom disturbs the others less and finds enough tasks at once to be worth a steal. One
+/// that looks soon is there when the next task is ready. What the thread with work loses should grow with the number of
+/// those that look, so the times do. They were measured with one other thread (docs/decisions/0002-runtime.md), and
+/// end at those that were chosen for many before.
+struct WorkLoop::PollingPace {
+    /// `others`: threads that may look at the same time, at least 1.
+    explicit PollingPace(int others)
+        : first_pause(std::min(20, 5 * others)),
+          worth_quick_polls(std::min(2000, 200 * others)),
+          shortest_to_fetch(std::min(500, 200 * others)) {}
+
+    const int first_pause;
+    const std::chrono::nanoseconds worth_quick_polls;  ///< after longer tasks, with the first pause
+    const std::chrono::nanoseconds shortest_to_fetch;  ///< after shorter tasks the thread stays away for a while
+};
 
 /// A thread without work: how long it has been polling, and how it sleeps.
 struct WorkLoop::Idleness {

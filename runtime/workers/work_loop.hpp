@@ -35,6 +35,7 @@ class WorkLoop {
                     Deadline deadline = {});
 
   private:
+    struct PollingPace;
     struct Idleness;
 
     Task* find_work(Worker& worker, int min_level);

@@ -75,7 +75,8 @@ struct WaitsAtItsEnd {
 TEST_CASE("a runtime that is destroyed inside its task ends the program and names the task") {
     const int gpus = GENERATE(0, 1);
     const Ended ended = in_another_process([&] {
-        // no smart pointer, whose reset() would take the address away from the thread that waits
+        // No smart pointer: its reset() would take the address away from the thread that waits. The process ends before
+        // anything is lost.
         auto* const rt = new Runtime(small_machine(gpus));
         rt->submit(
             {.name = "culprit", .place = gpus > 0 ? Place::gpu(0) : Place::cpu()}, [rt] { delete rt; },

@@ -129,13 +129,14 @@ class InterleavedLu {
     std::array<Index, 16> lane_info_{};
 };
 
-// Orders up to which interleaved matrices are faster than LAPACK one by one: decision 34. With registers of 64 bytes
-// factorizations and solutions are so up to a larger one.
+// Orders up to which interleaved matrices are faster than LAPACK one by one (decision 34): for inverses, and for
+// factorizations and solutions by registers of less than 64 bytes; and for these by registers of 64 bytes.
 constexpr Index most_interleaved_lu = 64;
 constexpr Index most_interleaved_in_wide_registers = 160;
 
+/// The order for factorizations and solutions.
 template <class T>
-Index most_factored() {
+Index largest_interleaved() {
     const bool wide = simd::kernels<T>().lanes * static_cast<Index>(sizeof(T)) == 64;
     return wide ? most_interleaved_in_wide_registers : most_interleaved_lu;
 }
@@ -169,7 +170,7 @@ Index order_of(const BatchView<A>& a, const LaneBlock& block) {
 template <class T>
 void batch_lu_factor(const BatchView<T>& a, const BatchView<Index>& pivots, Index* info) {
     for_each_lu_block<T, T, T>(
-        most_factored<T>(), a, nullptr,
+        largest_interleaved<T>(), a, nullptr,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), 0, LuRows::pivoted);
             lanes.load_a(a, block);
@@ -183,7 +184,7 @@ void batch_lu_factor(const BatchView<T>& a, const BatchView<Index>& pivots, Inde
 template <class T>
 void batch_lu_factor(const BatchView<T>& a, Index* info) {
     for_each_lu_block<T, T, T>(
-        most_factored<T>(), a, nullptr,
+        largest_interleaved<T>(), a, nullptr,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), 0, LuRows::in_order);
             lanes.load_a(a, block);
@@ -196,7 +197,7 @@ void batch_lu_factor(const BatchView<T>& a, Index* info) {
 template <class T>
 void batch_lu_solve(const BatchView<const T>& factors, const BatchView<const Index>* pivots, const BatchView<T>& b) {
     for_each_lu_block<T>(
-        most_factored<T>(), factors, &b,
+        largest_interleaved<T>(), factors, &b,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(factors, block), b[block.matrix[0]].cols(), LuRows::in_order);
             lanes.load_a(factors, block);
@@ -214,7 +215,7 @@ void batch_lu_solve(const BatchView<const T>& factors, const BatchView<const Ind
 template <class T>
 void batch_lu_factor_solve(const BatchView<T>& a, const BatchView<Index>& pivots, const BatchView<T>& b, Index* info) {
     for_each_lu_block<T>(
-        most_factored<T>(), a, &b,
+        largest_interleaved<T>(), a, &b,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
             lanes.load_a(a, block);
@@ -234,7 +235,7 @@ void batch_lu_factor_solve(const BatchView<T>& a, const BatchView<Index>& pivots
 template <class T>
 void batch_lu_factor_solve(const BatchView<const T>& a, const BatchView<T>& b, Index* info) {
     for_each_lu_block<T>(
-        most_factored<T>(), a, &b,
+        largest_interleaved<T>(), a, &b,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
             lanes.load_a(a, block);

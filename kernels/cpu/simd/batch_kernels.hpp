@@ -18,7 +18,7 @@ struct Batches {
     static constexpr int most_rows = Bytes == 64 ? 4 : 2;  ///< of a tile: 32 registers or 16
 
     // Matrices 4096 bytes apart, or a multiple of that, share a set of the first cache, which has eight ways or more.
-    // So at most eight matrices move at once, which takes half of the lanes of sixteen.
+    // So at most eight matrices move at once: half of the lanes where there are sixteen.
     static constexpr int group = lanes >= 16 ? lanes / 2 : lanes;
 
     /// `group` columns of a transposition, whose registers hold one or two blocks of group x group elements.

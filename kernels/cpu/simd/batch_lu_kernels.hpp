@@ -22,7 +22,8 @@ struct BatchLu {
     static constexpr int strip = Bytes == 64 ? 4 : 2;  ///< columns that a panel updates together
     static constexpr T safe = sizeof(T) == 4 ? T(1.1754944e-38) : T(2.2250738585072014e-308);  ///< has a reciprocal
 
-    /// n x cols, element (i, j) at a[(j * n + i) * lanes]; the columns behind the n-th are right-hand sides.
+    /// n x cols, element (i, j) at a[(j * n + i) * lanes]; the columns behind the n-th are right-hand sides. Passed by
+    /// value: a reference would be read again after each store.
     struct Work {
         Index n, cols;
         T* a;
@@ -235,6 +236,12 @@ struct BatchLu {
         if constexpr (sizeof(T) == 8) _mm512_mask_storeu_pd(p, some, v);
     }
 
+    /// Element i of both, counted through, for each i of `from`.
+    static Type pick_from(Type low, Type high, Mask from) {
+        if constexpr (sizeof(T) == 4) return _mm512_permutex2var_ps(low, reinterpret_cast<__m512i>(from), high);
+        if constexpr (sizeof(T) == 8) return _mm512_permutex2var_pd(low, reinterpret_cast<__m512i>(from), high);
+    }
+
     /// The columns of a matrix of up to registers * lanes rows: row k := the one of number row[k].
     template <int registers>
     static void order_columns(Index n, T* a, Index ld, const Bits* row) {
@@ -251,9 +258,9 @@ struct BatchLu {
             for (int r = 0; r < registers; ++r) x[r] = load_some(some[r], a + r * lanes);
 #pragma GCC unroll 4
             for (int r = 0; r < registers; ++r) {
-                y[r] = __builtin_shuffle(x[0], x[registers > 1 ? 1 : 0], from[r]);
+                y[r] = pick_from(x[0], x[registers > 1 ? 1 : 0], from[r]);
                 if constexpr (registers > 2) {
-                    y[r] = from[r] < 2 * lanes ? y[r] : __builtin_shuffle(x[2], x[3], from[r]);
+                    y[r] = from[r] < 2 * lanes ? y[r] : pick_from(x[2], x[3], from[r]);  // modulo 2 * lanes
                 }
             }
 #pragma GCC unroll 4

@@ -137,8 +137,8 @@ struct Kernels {
     void (*batch_lu)(Index n, Index cols, T* a, T* scratch, Order* order, Index* info);
     /// The same without pivoting.
     void (*batch_lu_unpivoted)(Index n, Index cols, T* a, T* scratch, Index* info);
-    /// The rows of one n x n matrix, column-major, in the order of its pivots: offset[k * lanes] is that of row k, as
-    /// batch_lu left it. `row` and `copy` are scratch for n elements.
+    /// Puts the rows of one column-major n x n matrix in the order of its pivots: the row that becomes row k has its
+    /// offset at offset[k * lanes], as batch_lu left it. `row` and `copy` are scratch for n elements each.
     void (*batch_order_rows)(Index n, T* a, Index ld, const Order* offset, Order* row, T* copy);
     /// X (n x cols) := U^-1 B with what batch_lu left; B is destroyed. `order` is null without pivoting.
     void (*batch_lu_solve)(Index n, Index cols, T* a, Order* order, T* x);

@@ -120,6 +120,18 @@ TEMPLATE_TEST_CASE("batched LU of every order", "[batch]", float, double) {
     }
 }
 
+TEMPLATE_TEST_CASE("batched LU of larger orders in full lanes, and of one more than is interleaved", "[batch]", float,
+                   double) {
+    Runtime runtime(lu_cores(1));
+    const Index lanes = simd::kernels<TestType>().lanes;
+    for (const Index n : {65, 98, 160, 161}) {
+        INFO("n = " << n);
+        LuBatch<TestType> problem(lanes + 1, n, 2, n % 3, n % 5, n % 4);
+        check_lu_calls(runtime, problem);
+        check_unpivoted_calls(runtime, problem);
+    }
+}
+
 TEMPLATE_TEST_CASE("batched LU of any number of matrices, right-hand sides and workers", "[batch][sanitize]", float,
                    double) {
     for (const int workers : {1, 3}) {
@@ -275,9 +287,9 @@ TEMPLATE_TEST_CASE("all instruction sets give a batched LU", "[batch]", float, d
     for (const char* name : {"generic", "avx2", "avx512"}) {
         const simd::Kernels<T>* k = simd::find_kernels<T>(name);
         if (k == nullptr) continue;
-        for (Index n = 1; n <= 40; ++n) {
+        for (Index n = 1; n <= 65; ++n) {
             INFO(name << ", n = " << n);
-            LuBatch<T> problem(k->lanes, n, 5), before = problem;
+            LuBatch<T> problem(k->lanes, n, 5, n % 3), before = problem;
             std::vector<T> a(static_cast<std::size_t>(n * (n + 5) * k->lanes)),
                 x(static_cast<std::size_t>(5 * n * k->lanes)),
                 scratch(static_cast<std::size_t>(k->batch_scratch * n * k->lanes));
@@ -289,6 +301,18 @@ TEMPLATE_TEST_CASE("all instruction sets give a batched LU", "[batch]", float, d
             };
             load();
             k->batch_lu(n, 5, a.data(), scratch.data(), order.data(), problem.info.data());
+            LuBatch<T> factored = problem;
+            const std::vector<T*> factors = factored.a.addresses();
+            k->separate(n, n, simd::BatchPart::all, a.data(), factors.data(), factored.a.ld(), nullptr);
+            std::vector<Order> row(static_cast<std::size_t>(n));
+            std::vector<T> copy(static_cast<std::size_t>(n));
+            for (Index l = 0; l < k->lanes; ++l) {
+                const Order* const own = order.data() + l;
+                k->batch_order_rows(n, factors[static_cast<std::size_t>(l)], factored.a.ld(), own + n * k->lanes,
+                                    row.data(), copy.data());
+                for (Index i = 0; i < n; ++i) factored.pivots[l](i, 0) = own[(2 * n + i) * k->lanes];
+            }
+            check_factors(before, factored);
             k->batch_lu_solve(n, 5, a.data(), order.data(), x.data());
             LuBatch<T> solved = problem;
             const std::vector<T*> xs = solved.b.addresses();
