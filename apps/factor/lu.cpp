@@ -24,7 +24,7 @@ template <class T>
 double times_coarser(const LuPlan& plan) {
     constexpr double own = std::numeric_limits<T>::epsilon() / 2;
     const auto products = plan.options.products;
-    return !products || is_single_in_lu(*products) ? 1 : roundoff_of(*products) / own;
+    return is_single_in_lu(products) ? 1 : roundoff_of(*products) / own;
 }
 
 template <class T>

@@ -87,7 +87,7 @@ class LuGpuContest final : public GpuContest<T> {
         });
     }
 
-    bool is_coarse() const { return lu_options_.products && !is_single_in_lu(*lu_options_.products); }
+    bool is_coarse() const { return !is_single_in_lu(lu_options_.products); }
 
     /// ||(A - P L U) x||_oo / (n ||A||_oo eps), with ||A||_oo = n / 4: the expected sum of n
     /// magnitudes of uniform numbers in [-1/2, 1/2). NaN if a pivot is not a row of the matrix.

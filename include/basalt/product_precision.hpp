@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace basalt {
 
@@ -33,8 +34,9 @@ constexpr const char* name_of(ProductPrecision products) {
 }
 
 /// Whether LU by these products is as accurate as in single precision relative to the largest element of each column.
-constexpr bool is_single_in_lu(ProductPrecision products) {
-    return is_single(products) || products == ProductPrecision::split_fp16;
+/// Without any, those that LU chooses itself, which are.
+constexpr bool is_single_in_lu(std::optional<ProductPrecision> products) {
+    return !products || is_single(*products) || products == ProductPrecision::split_fp16;
 }
 
 /// Unit roundoff of operands in these products.

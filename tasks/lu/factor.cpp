@@ -23,7 +23,7 @@ using detail::Panel;
 template <class T>
 void check_precision(const LuOptions& options) {
     constexpr bool of_floats = std::is_same_v<T, float>;
-    if (options.products && !is_single_in_lu(*options.products) && !of_floats)
+    if (!is_single_in_lu(options.products) && !of_floats)
         throw UsageError("LuOptions::products below single precision for a matrix of double; allowed is float");
     if (options.panel_log && of_floats) {
         throw UsageError("LuOptions::panel_log for a matrix of float, whose panels keep none; allowed is double");

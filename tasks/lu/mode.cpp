@@ -10,7 +10,7 @@ std::vector<FactorMode> modes_for(const LuOptions& options, int gpus) {
     std::vector<FactorMode> modes;
     const bool two_levels = options.coarse_width.value_or(0) > 0;
     const bool short_lookahead = options.lookahead.value_or(1) <= 1;
-    if ((!options.products || is_single_in_lu(*options.products)) && !two_levels) modes.push_back(FactorMode::cpu);
+    if (is_single_in_lu(options.products) && !two_levels) modes.push_back(FactorMode::cpu);
     if (gpus == 0) return modes;
     if (two_levels) return {FactorMode::gpu};
     if (short_lookahead || options.gpu_panels_below.value_or(0) == 0) modes.push_back(FactorMode::hybrid);

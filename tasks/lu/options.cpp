@@ -51,7 +51,7 @@ LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, I
     }
     LuMode mode = options.mode;
     const int lookahead = options.lookahead.value_or(1);
-    const bool in_single = !options.products || is_single_in_lu(*options.products);
+    const bool in_single = is_single_in_lu(options.products);
     if (mode == LuMode::automatic) {
         const LuMode on_gpus = lookahead > 1 ? LuMode::hybrid : LuMode::gpu;
         mode = gpus > 0 && (!in_single || options.coarse_width.value_or(0) > 0 ||
