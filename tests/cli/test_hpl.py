@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from program import (basalt, counts, expect, expect_refused, hpl_lines, in_folder, interrupted, main, test,
+from program import (PROGRAM, basalt, counts, expect, expect_refused, hpl_lines, in_folder, interrupted, main, test,
                      write_input)
 
 
@@ -180,6 +180,34 @@ def hpl_refuses_what_it_cannot_read_or_hold(folder):
     shown = basalt("hpl", path, cwd=folder)
     expect_refused(shown, "9000000", "needs", "available", status=3)
     assert not os.path.exists(os.path.join(folder, "o.txt"))
+
+
+def by_both(*arguments, **options):
+    """Results of `basalt hpl` and of the program basalt-hpl."""
+    return basalt("hpl", *arguments, **options), basalt(*arguments, executable=PROGRAM + "-hpl", **options)
+
+
+@test
+@in_folder
+def basalt_hpl_is_a_program_of_its_own_and_does_the_same(folder):
+    path = write_input(folder, hpl_lines("0 150", "32"))
+    compared = ("routine", "n", "nb", "mode", "residual_ratio", "passed")
+    for arguments in ([], ["--mxp"], ["--mode", "gpu", "--emulated-gpus", "1"]):
+        both = by_both("--json", "-", *arguments, cwd=folder)  # reads HPL.dat
+        records = [[[json.loads(line)[name] for name in compared] for line in shown.out.splitlines()]
+                   for shown in both]
+        expect(both[0].status == both[1].status == 0 and len(records[1]) == 2 and records[0] == records[1], both[1])
+    failing = write_input(folder, hpl_lines("100", "32", line_13="1e-30"), "failing.dat")
+    expect([shown.status for shown in by_both(failing)] == [1, 1], by_both(failing)[1])
+    for arguments in (["--help"], ["--version"], ["--nonsense"], ["--n", "3", path], ["missing.dat"], [path, path],
+                      ["--mode", "cpu", "--gpus", "1"], [path, "--mode", "gpu", "--gpus", "1"]):
+        one, other = by_both(*arguments, cwd=folder)
+        expect((one.status, one.out, one.err) == (other.status, other.out, other.err), other)
+        expect(other.status == (0 if arguments[0] in ("--help", "--version") else 3 if arguments[0] == path and
+                                arguments[1] != path else 2), other)
+    one, other = by_both(path, env={"BASALT_MODE": "cpus"})
+    expect(one.err == other.err, other)
+    expect_refused(other, "BASALT_MODE", "cpus")
 
 
 main()

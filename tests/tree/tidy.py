@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-TARGETS = ("libbasalt_core.a.p/", "libbasalt_runtime.a.p/", "basalt.p/", "kernels/cpu/simd/", "lapack/libbasalt_lapack")
+TARGETS = ("libbasalt_", "basalt.p/", "basalt-hpl.p/", "kernels/cpu/simd/", "lapack/libbasalt_lapack")
 FINDING = re.compile(r"^(?P<place>[^\s:][^:]*:\d+:\d+): (?:warning|error): (?P<what>.*)$", re.MULTILINE)
 
 
