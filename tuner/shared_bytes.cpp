@@ -2,6 +2,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/qr_block.hpp"
@@ -66,8 +67,9 @@ std::size_t block_bytes_of(const Problem& problem, Residence residence) {
 template <class T>
 std::size_t block_bytes(const Problem& problem, const Candidate& candidate) {
     if (candidate.residence == Residence::tiles) {
-        return problem.job == BatchJob::factor ? device::LuTileMemory<T>::bytes(problem.n)
-                                               : device::SolveTilesMemory<T>::bytes(problem.n);
+        if (problem.job != BatchJob::factor) return device::SolveTilesMemory<T>::bytes(problem.n);
+        return problem.routine == Routine::cholesky ? device::CholeskyTileMemory::bytes()
+                                                    : device::LuTileMemory<T>::bytes(problem.n);
     }
     return with_width_of(
         candidate.width, [&]<int width>() { return block_bytes_of<T, width>(problem, candidate.residence); },

@@ -5,6 +5,7 @@
 #include <bit>
 #include <set>
 
+#include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/lu_block.hpp"
 #include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
@@ -46,11 +47,12 @@ std::set<int> block_threads(const Problem& problem, Residence residence, int wid
 }
 
 std::vector<Residence> block_residences(const Problem& problem) {
-    if (problem.routine == Routine::cholesky && problem.job == BatchJob::solve) {
-        return {Residence::shared, Residence::global, Residence::tiles};
-    }
-    if (problem.routine == Routine::cholesky && problem.job == BatchJob::factor) {
-        return {Residence::shared, Residence::global};
+    const bool fused = problem.job == BatchJob::factor_solve;
+    if (problem.routine == Routine::cholesky && !fused) {
+        std::vector<Residence> all{Residence::shared, Residence::global};
+        const bool in_double = problem.precision == Precision::twice;
+        if (problem.job == BatchJob::solve || in_double) all.push_back(Residence::tiles);
+        return all;
     }
     if (problem.routine == Routine::lu && problem.job == BatchJob::factor) {
         return {Residence::shared, Residence::global, Residence::tiles};
@@ -64,6 +66,7 @@ std::vector<Residence> block_residences(const Problem& problem) {
 int tiles_width(const Problem& problem) {
     const bool single = problem.precision == Precision::single;
     if (problem.job == BatchJob::solve) return single ? device::tile_columns<float> : device::tile_columns<double>;
+    if (problem.routine == Routine::cholesky) return device::CholeskyTileMemory::width;
     return single ? device::LuTileMemory<float>::width : device::LuTileMemory<double>::width;
 }
 
@@ -135,7 +138,8 @@ int words_in_registers(const Problem& problem, const Candidate& candidate) {
     const int columns = candidate.width * word_count(problem);
     if (candidate.residence == Residence::lanes) return problem.job == BatchJob::solve ? 0 : columns;
     if (problem.job == BatchJob::solve) return 0;
-    if (problem.routine == Routine::cholesky) return 2 * columns;  // the panel and the products for it
+    // the panel and the products for it, unless tensor cores add these up in place
+    if (problem.routine == Routine::cholesky && candidate.residence != Residence::tiles) return 2 * columns;
     return columns;
 }
 
@@ -162,6 +166,12 @@ std::vector<Candidate> library_cholesky(const Problem& problem) {
         const int bound = problem.n <= narrow ? narrow : device::most_panel_threads;
         return {
             {Residence::global, width, device::panel_threads(problem.n, width), bound, device::unpacked_solve_blocks}};
+    }
+    if (problem.job == BatchJob::factor && !single && problem.n > device::most_panel_factor) {
+        const int threads = device::panel_threads(problem.n, lanes);
+        const int bound = std::max(device::least_tiles_threads, whole(problem.n, 2 * lanes));
+        const int blocks = bound <= 128 ? device::tiles_factor_blocks<128> : device::tiles_factor_blocks<256>;
+        return {{Residence::tiles, tiles_width(problem), threads, bound, blocks}};
     }
     std::vector<Candidate> all;
     for (const int width : {8, 16, 32}) {

@@ -115,9 +115,14 @@ def tiles_shared(n, columns, size):
     return rows * size, n // 32 * (64 // size) * 36 * size
 
 
-def tiles_launch(name, size):
+def tiles_launch(name, parameters, size):
     """The same of a kernel by tiles; one that solves, for one tile of right-hand sides."""
     n, tile = 256, 64 // size
+    if name == "tiles_factor_kernel":  # panels of 32 columns, each with the rows of its square once more
+        n = int(parameters[0])
+        shared = (3 * 64 + 2 * 32 * 32) * size + 16
+        again = sum(j * (n - j + 32) for j in range(0, n, 32))
+        return n, n, shared, (n * (n + 1) + again) / (n * (n + 1))
     if name == "lu_tiles_factor_kernel":
         width, panels_of = 4 * tile, n // (4 * tile)
         rows, columns = tiles_shared(n, width, size)
@@ -161,7 +166,7 @@ def launch_of(name, parameters, size):
     if "small" in name:
         return int(parameters[0]), 128, 0, 1
     if "tiles" in name:
-        return tiles_launch(name, size)
+        return tiles_launch(name, parameters, size)
     if name.startswith("panels"):
         return cholesky_launch(name, parameters, size)
     return lu_launch(name, parameters, size) if name.startswith("lu") else qr_launch(name, parameters, size)

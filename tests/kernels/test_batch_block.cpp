@@ -7,6 +7,7 @@
 
 #include <lapacke.h>
 
+#include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/small.hpp"
 #include "kernels/cuda/batch/solve_tiles.hpp"
@@ -196,6 +197,22 @@ void check_panels(int n, int cols, Triangle triangle, int bad, Call call, bool b
     check_results(s, call, a, b, info);
 }
 
+void check_factor_by_tiles(int n, Triangle triangle, int bad, bool backwards) {
+    Systems<double> s(n, 1, 1, triangle, 0, bad);
+    std::vector<double> a = s.a;
+    std::vector<int> info{-1};
+    std::vector<device::Chunk<double>> raw(device::CholeskyTileMemory::bytes() / 16 + 1);
+    for (auto& chunk : raw) std::fill(std::begin(chunk.value), std::end(chunk.value), unread<double>);
+    EmulatedBlock(device::panel_threads(n, device::lanes) / device::lanes, backwards)
+        .run([&](const EmulatedBlock::Thread& thread) {
+            const device::CholeskyTileMemory memory{reinterpret_cast<double*>(raw.data())};
+            const int failed = device::cholesky_factor_tiles(thread, memory, device::CountedOperand(s.operand(a, 0)));
+            if (thread.warp == 0 && thread.lane == 0) info[0] = failed;
+        });
+    INFO("order " << n << ", pivot " << bad << " fails");
+    check_results(s, Call::factor, a, s.b, info);
+}
+
 template <class T>
 void check_solve_by_tiles(int n, int cols, Triangle triangle, bool backwards) {
     Systems<T> s(n, 1, cols, triangle, 0, 0);
@@ -264,6 +281,40 @@ TEMPLATE_TEST_CASE("a block of threads factors and solves what its shared memory
         check_panels<device::Residence::global, 8, 1, TestType>(131, 1, Triangle::lower, 0, call, true);
     }
     check_panels<device::Residence::global, 16, 1, TestType>(70, 1, Triangle::lower, 40, Call::factor, false);
+}
+
+TEST_CASE("a block of threads factors doubles by tiles", "[kernels]") {
+    for (const int n : {33, 47, 64, 65, 97, 129, 160, 256}) {
+        check_factor_by_tiles(n, Triangle::lower, 0, n % 2 == 0);
+        check_factor_by_tiles(n, Triangle::upper, 0, n % 2 == 1);
+    }
+    for (const int bad : {1, 9, 32, 33, 64, 70}) check_factor_by_tiles(70, Triangle::lower, bad, bad % 2 == 0);
+}
+
+TEST_CASE("rows below an ill-conditioned tile are as accurate as by substitution", "[kernels]") {
+    constexpr int n = 72;
+    std::vector<double> a(static_cast<std::size_t>(n) * n), raw(device::CholeskyTileMemory::bytes() / sizeof(double));
+    const auto element = [](int i, int j) { return std::exp(-(i - j) * (i - j) / 200.0) + (i == j ? 3e-13 : 0.0); };
+    for (int j = 0; j < n; ++j) {
+        for (int i = 0; i < n; ++i) a[static_cast<std::size_t>(i + j * n)] = element(i, j);
+    }
+    int info = -1;
+    EmulatedBlock(3, false).run([&](const EmulatedBlock::Thread& thread) {
+        const device::CountedOperand own(device::Operand<double>{a.data(), 1, n, n});
+        const int failed = device::cholesky_factor_tiles(thread, device::CholeskyTileMemory{raw.data()}, own);
+        if (thread.warp == 0 && thread.lane == 0) info = failed;
+    });
+    REQUIRE(info == 0);
+    double error = 0;
+    for (int j = 0; j < n; ++j) {
+        for (int i = j; i < n; ++i) {
+            double rest = element(i, j);
+            for (int k = 0; k <= j; ++k)
+                rest -= a[static_cast<std::size_t>(i + k * n)] * a[static_cast<std::size_t>(j + k * n)];
+            error = std::max(error, std::abs(rest));
+        }
+    }
+    CHECK(error <= 16 * std::numeric_limits<double>::epsilon());
 }
 
 TEMPLATE_TEST_CASE("a block of threads solves for a tile of right-hand sides at once", "[kernels]", float, double) {

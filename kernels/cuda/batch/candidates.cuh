@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/cuda/batch/candidate_arguments.hpp"
+#include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/qr_block.hpp"
@@ -87,8 +88,12 @@ __device__ void cholesky_in_block(const CandidateArguments& c) {
     extern __shared__ __align__(16) unsigned char raw[];
     const WarpThread thread;
     const CandidatePlace<T> own(c, blockIdx.x);
-    if constexpr (residence == Residence::tiles) {
-        static_assert(job == BatchJob::solve, "tiles are for substitutions");
+    if constexpr (residence == Residence::tiles && job == BatchJob::factor) {
+        const CholeskyTileMemory memory{reinterpret_cast<T*>(raw)};
+        const CountedOperand matrix(own.triangle(c));
+        own.report(c, thread.number == 0, cholesky_factor_tiles(thread, memory, matrix));
+    } else if constexpr (residence == Residence::tiles) {
+        static_assert(job == BatchJob::solve, "the factor of the fused call lies in shared memory");
         cholesky_solve_tiles(thread, SolveTilesMemory<T>(raw, c.rows), read_only(own.triangle(c)), own.right(c));
     } else {
         const PanelMemory<T, width> memory(raw, padded_order(c.rows, width), job == BatchJob::factor ? 0 : 1);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/launch.cuh"
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/solve_tiles.hpp"
@@ -60,6 +61,17 @@ __global__ void __launch_bounds__(device::most_panel_threads,
     const auto own = device::operand(triangle, a[blockIdx.x]);
     const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), 0);
     const int failed = device::factor_panels<residence>(BlockThread(), memory, own, device::FactorOutput::keep);
+    if (threadIdx.x == 0) info[blockIdx.x] = failed;
+}
+
+/// T is double; a template, so that only one of the two precisions has it.
+template <int most_threads, class T>
+__global__ void __launch_bounds__(most_threads, device::tiles_factor_blocks<most_threads>)
+    tiles_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    const device::CholeskyTileMemory memory{reinterpret_cast<T*>(raw)};
+    const device::CountedOperand own(device::operand(triangle, a[blockIdx.x]));
+    const int failed = device::cholesky_factor_tiles(BlockThread(), memory, own);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
@@ -124,6 +136,16 @@ void factor_by_panels(Stream stream, Triangle triangle, const BatchView<T>& a, I
                       info);
 }
 
+template <int most_threads, class T>
+void factor_by_tiles(Stream stream, Triangle triangle, const BatchView<T>& a, Index* info) {
+    const int threads = device::panel_threads(static_cast<int>(a.shape().rows()), device::lanes);
+    if constexpr (most_threads < device::most_panel_threads) {
+        if (threads > most_threads) return factor_by_tiles<most_threads + 64>(stream, triangle, a, info);
+    }
+    launch_block_each(stream, tiles_factor_kernel<most_threads, T>, "tiles_factor_kernel", a.count(), threads,
+                      device::CholeskyTileMemory::bytes(), triangle, a, info);
+}
+
 template <device::Residence residence, int width, int most_threads, class T>
 void solve_by_panels(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
                      const Index* info) {
@@ -171,6 +193,11 @@ void run_on_gpu(BatchPotrf<T>, Stream stream, Triangle triangle, BatchView<T> a,
             check_launch("small_factor_kernel", stream);
         });
     }
+    if constexpr (sizeof(T) == 8) {
+        if (n > device::most_panel_factor && device::has_counted_elements(n, a.shape().col_stride())) {
+            return factor_by_tiles<device::least_tiles_threads>(stream, triangle, a, info);
+        }
+    }
     if (!factor_fits<T>(stream, n, plan, 0)) {
         return factor_by_panels<device::Residence::global, 16>(stream, triangle, a, info);
     }
@@ -212,11 +239,12 @@ void run_on_gpu(BatchPosv<T>, Stream stream, Triangle triangle, BatchView<T> a, 
             check_launch("small_both_kernel", stream);
         });
     }
-    if (!factor_fits<T>(stream, n, plan, 4)) {
-        if (factor == BatchFactor::discard) {
-            throw UsageError("batch_cholesky_factor_solve: matrices of order " + std::to_string(n) +
-                             " do not fit into the GPU's shared memory; allowed is BatchFactor::keep");
-        }
+    const bool fits = factor_fits<T>(stream, n, plan, 4);
+    if (!fits && factor == BatchFactor::discard) {
+        throw UsageError("batch_cholesky_factor_solve: matrices of order " + std::to_string(n) +
+                         " do not fit into the GPU's shared memory; allowed is BatchFactor::keep");
+    }
+    if (!fits || (factor == BatchFactor::keep && !device::one_kernel_is_faster<T>(n, b.shape().cols()))) {
         run_on_gpu(BatchPotrf<T>(), stream, triangle, a, info, plan);
         return solve_large<T>(stream, triangle, BatchView<const T>(a), b, info, plan);
     }

@@ -150,7 +150,7 @@ void factor_lu_in_place(Stream stream, const BatchView<T>& a, const std::optiona
     constexpr device::LuBlockBounds widest = device::widest_lu_bounds;
     const int n = static_cast<int>(a.shape().rows());
     const std::size_t bytes = device::LuTileMemory<T>::bytes(n);
-    if (bytes > most_batch_shared(stream) || !device::lu_tiles_count(n, a.shape().col_stride())) {
+    if (bytes > most_batch_shared(stream) || !device::has_counted_elements(n, a.shape().col_stride())) {
         return factor_lu_blocks<device::Residence::global, widest.threads, widest.blocks, 8>(stream, a, pivots, info);
     }
     launch_block_each(stream, lu_tiles_factor_kernel<T>, "lu_tiles_factor_kernel", a.count(),

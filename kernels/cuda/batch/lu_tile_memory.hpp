@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include <basalt/view.hpp>
 
@@ -77,7 +76,5 @@ struct LuTileMatrix {
 
     BASALT_DEVICE T* at(int i, int j) const { return a + (i + j * ld); }
 };
-/// Whether all elements have such numbers.
-constexpr bool lu_tiles_count(Index n, Index ld) { return n * ld <= std::numeric_limits<int>::max(); }
 
 }  // namespace basalt::cuda_detail::batch

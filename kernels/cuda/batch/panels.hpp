@@ -21,6 +21,19 @@ constexpr int panel_blocks = width * sizeof(T) <= 32   ? 3
                              : width * sizeof(T) <= 64 ? 2
                                                        : 1;
 
+/// Matrices of higher order in double precision are factored by tiles (cholesky_tiles.hpp).
+constexpr int most_panel_factor = 112;
+/// There is a kernel for blocks of up to 128, 192 and 256 threads each. Their blocks that share a multiprocessor at
+/// least: more registers for each thread are worth less than more warps.
+constexpr int least_tiles_threads = 128;
+template <int most_threads>
+constexpr int tiles_factor_blocks = most_threads <= 128 ? 4 : 2;
+/// Whether orders above 32 are factored and solved in one kernel in less time than in two.
+template <class T>
+constexpr bool one_kernel_is_faster(Index n, Index sides) {
+    return sides == 1 && (sizeof(T) == 4 || n <= most_panel_factor);
+}
+
 /// Systems of higher order are solved with the factor where it is. Fewer are at work at once where shared memory holds
 /// it, and each element is needed once for each set of right-hand sides (docs/decisions/0036-batch-tuner.md).
 template <class T>

@@ -1,0 +1,260 @@
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/cuda/batch/tile_rows.hpp"
+
+/// Cholesky of larger orders in double precision, on tensor cores: a matrix in a block, left-looking by panels of 32
+/// columns. A warp has 32 rows of the panel in its registers (tile_rows.hpp).
+///
+/// Finished panels stay where the matrix is. Products with them take the left operand from there; the right one, the
+/// rows of the panel's square, goes to shared memory. In a panel, the warp that has its square eliminates tiles on the
+/// diagonal and inverts them. The rows below are multiplied by the inverse, and once more by what is left, so that they
+/// are as accurate as those of a substitution.
+///
+/// The order of what a product adds up is free. Here lane `quad` has columns 2 quad and 2 quad + 1 of a tile, in left
+/// operands too, so that results become left operands as they are.
+namespace basalt::cuda_detail::batch {
+
+/// Shared memory of a block, which begins at an address that is a multiple of 16.
+struct CholeskyTileMemory {
+    static constexpr int tile = 8, tiles = 4, width = tiles * tile;  ///< width: as many columns as a warp has rows
+    static constexpr int square = tile * tile, operand = width * width;
+
+    double* data;
+
+    static constexpr std::size_t bytes() { return (3 * square + 2 * operand) * sizeof(double) + 16; }
+
+    /// Of the tile on the diagonal before they are scaled, two.
+    BASALT_DEVICE double* columns() const { return data; }
+    /// L on the diagonal: element (i, j) at [i * tile + j].
+    BASALT_DEVICE double* diagonal() const { return data + square; }
+    /// Its inverse: element (i, j) at [i * tile + j].
+    BASALT_DEVICE double* inverse() const { return data + 2 * square; }
+    /// Rows of the panel's square in 32 finished columns, or in two tiles of the panel: element (i, j) at
+    /// [j / tile * width * tile + i * tile + j % tile].
+    BASALT_DEVICE double* rows_of_square(int turn) const { return data + 3 * square + turn % 2 * operand; }
+    BASALT_DEVICE int* failed() const { return reinterpret_cast<int*>(data + 3 * square + 2 * operand); }  ///< INFO
+};
+
+static_assert(CholeskyTileMemory::width == lanes);
+
+/// An operand whose elements a number of 31 bits counts.
+struct CountedOperand {
+    double* a;
+    int down, across, n;
+
+    BASALT_DEVICE explicit CountedOperand(const Operand<double>& own)
+        : a(own.a), down(static_cast<int>(own.down)), across(static_cast<int>(own.across)), n(own.n) {}
+    BASALT_DEVICE bool holds(int i, int j) const { return j <= i && i < n; }
+    BASALT_DEVICE double* at(int i, int j) const { return a + (i * down + j * across); }
+};
+
+/// A lane's elements in the rows of its warp and a tile of columns.
+struct TileRows {
+    double value[lane_rows][2];
+};
+
+/// C += X Y^T or C -= X Y^T for a tile of columns. Y has a row for each of them: element (i, j) at [i * 8 + j].
+enum class Sign { plus, minus };
+template <Sign sign, class Thread>
+BASALT_DEVICE void multiply_tile(const Thread& thread, LanePart part, const TileRows& x, const double* y, TileRows& c) {
+    constexpr double factor = sign == Sign::plus ? 1 : -1;
+    const Chunk<double> u = load_chunk(y + part.group * 8 + part.quad * 2);
+    BASALT_UNROLL
+    for (int i = 0; i < lane_rows; i += 2) {
+        thread.mma_16x8x8(c.value[i][0], c.value[i][1], c.value[i + 1][0], c.value[i + 1][1], factor * x.value[i][0],
+                          factor * x.value[i + 1][0], factor * x.value[i][1], factor * x.value[i + 1][1], u.value[0],
+                          u.value[1]);
+    }
+}
+
+/// Rows j .. j + width of columns q .. q + width to shared memory.
+template <class Thread>
+BASALT_DEVICE void load_rows_of_square(const Thread& thread, const CountedOperand& a, int j, int q, double* rows) {
+    constexpr int tile = CholeskyTileMemory::tile, width = CholeskyTileMemory::width, at_once = 4;
+    const int threads = thread.warps * lanes;
+    BASALT_ROLLED
+    for (int begin = thread.warp * lanes + thread.lane; begin < width * width; begin += at_once * threads) {
+        double value[at_once];
+        BASALT_UNROLL
+        for (int u = 0; u < at_once; ++u) {
+            const int number = begin + u * threads, row = j + number / tile % width;
+            const int column = q + number / (tile * width) * tile + number % tile;
+            value[u] = number < width * width && row < a.n ? *a.at(row, column) : 0.0;
+        }
+        BASALT_UNROLL
+        for (int u = 0; u < at_once; ++u) {
+            if (begin + u * threads < width * width) rows[begin + u * threads] = value[u];
+        }
+    }
+}
+
+/// The lane's elements of finished columns from `first` on; `row` is its first one.
+BASALT_DEVICE TileRows load_finished(const CountedOperand& a, LanePart part, int row, int first) {
+    TileRows x;
+    BASALT_UNROLL
+    for (int i = 0; i < lane_rows; ++i) {
+        BASALT_UNROLL
+        for (int e = 0; e < 2; ++e) {
+            x.value[i][e] = row + 8 * i < a.n ? *a.at(row + 8 * i, first + part.quad * 2 + e) : 0.0;
+        }
+    }
+    return x;
+}
+
+/// Starts to bring the panel whose first column is j to the second cache.
+template <class Thread>
+BASALT_DEVICE void prefetch_panel(const Thread& thread, const CountedOperand& a, int j) {
+    constexpr int line = 8, width = CholeskyTileMemory::width;
+    const bool lower = a.down == 1;
+    BASALT_ROLLED
+    for (int i = thread.warp; i < width; i += thread.warps) {
+        BASALT_ROLLED
+        for (int k = thread.lane * (lower ? line : 1); j + k < a.n; k += lanes * (lower ? line : 1)) {
+            const int row = j + k, column = j + i;
+            if (column < a.n && (lower || i % line == 0)) thread.prefetch(a.at(row, column));
+        }
+    }
+}
+
+/// The products with all columns to the left of the panel, whose first column is j. Warps whose rows lie above come
+/// here for the barriers.
+template <class Thread>
+BASALT_DEVICE void apply_finished_columns(const Thread& thread, const CholeskyTileMemory& memory,
+                                          const CountedOperand& a, int j, TileRows (&c)[CholeskyTileMemory::tiles]) {
+    constexpr int tile = CholeskyTileMemory::tile, tiles = CholeskyTileMemory::tiles, width = tiles * tile;
+    const LanePart part(thread.lane);
+    const int row = thread.warp * lanes + part.group;
+    const bool has_rows = thread.warp * lanes >= j;
+    if (j > 0) load_rows_of_square(thread, a, j, 0, memory.rows_of_square(0));
+    BASALT_ROLLED
+    for (int q = 0; q < j; q += width) {
+        const int turn = q / width;
+        TileRows next;
+        if (has_rows) next = load_finished(a, part, row, q);
+        thread.sync();  // with these rows written and the others read
+        if (q + width < j) load_rows_of_square(thread, a, j, q + width, memory.rows_of_square(turn + 1));
+        if (!has_rows) continue;
+        BASALT_UNROLL
+        for (int k = 0; k < tiles; ++k) {
+            const TileRows x = next;
+            if (k + 1 < tiles) next = load_finished(a, part, row, q + (k + 1) * tile);
+            const double* const rows = memory.rows_of_square(turn) + k * width * tile;
+            BASALT_UNROLL
+            for (int b = 0; b < tiles; ++b) multiply_tile<Sign::minus>(thread, part, x, rows + b * tile * tile, c[b]);
+        }
+    }
+}
+
+/// Factors and inverts the tile on the diagonal, which the lanes of a warp have in `own` each. Returns the number of
+/// the first pivot that fails, from 1; 0 if there is none.
+template <class Thread>
+BASALT_DEVICE int factor_diagonal_tile(const Thread& thread, const CholeskyTileMemory& memory, LanePart part,
+                                       const double (&own)[2]) {
+    constexpr int tile = CholeskyTileMemory::tile;
+    double* const diagonal = memory.diagonal();
+    const int lane = recomputed(thread.lane);
+    BASALT_UNROLL
+    for (int e = 0; e < 2; ++e) diagonal[part.group * tile + part.quad * 2 + e] = own[e];
+    thread.sync_warp();
+    // Lanes from 8 on have rows of the identity. Where others become L, these become L^-T.
+    double v[tile];
+    BASALT_UNROLL
+    for (int d = 0; d < tile; ++d) {
+        v[d] = lane < tile ? diagonal[lane * tile + d] : lane - tile == d ? 1.0 : 0.0;
+    }
+    const int failed = eliminate<SquareRows::here, 2>(thread, v, memory.columns(), lane < tile ? lane : tile);
+    BASALT_UNROLL
+    for (int d = 0; d < tile; ++d) {
+        if (lane < tile) {
+            diagonal[lane * tile + d] = d <= lane ? v[d] : 0.0;
+        } else if (lane < 2 * tile) {
+            memory.inverse()[d * tile + lane - tile] = v[d];
+        }
+    }
+    return failed;
+}
+
+/// Tile b of the panel whose first column is j to its place, and the products with it.
+template <int b, class Thread>
+BASALT_DEVICE void factor_tile(const Thread& thread, const CholeskyTileMemory& memory, const CountedOperand& a, int j,
+                               TileRows (&c)[CholeskyTileMemory::tiles]) {
+    constexpr int tile = CholeskyTileMemory::tile, tiles = CholeskyTileMemory::tiles, width = tiles * tile;
+    const LanePart part(recomputed(thread.lane));
+    const int first = j + b * tile, row = recomputed(thread.warp) * lanes + part.group;
+    const bool has_rows = thread.warp * lanes >= j, has_square = thread.warp * lanes == j;
+    if (first >= a.n) return;
+    if (has_square) {
+        const int failed = factor_diagonal_tile(thread, memory, part, c[b].value[b]);
+        if (thread.lane == 0 && failed > 0 && *memory.failed() == 0) *memory.failed() = first + failed;
+    }
+    thread.sync();
+    // rows that no warp reads any more: neither those of finished columns nor those of the tile before
+    double* const rows = memory.rows_of_square(j / width) + b % 2 * width * tile;
+    TileRows x = {};
+    if (has_rows) {
+        TileRows rest = c[b];
+        multiply_tile<Sign::plus>(thread, part, rest, memory.inverse(), x);
+        multiply_tile<Sign::minus>(thread, part, x, memory.diagonal(), rest);
+        multiply_tile<Sign::plus>(thread, part, rest, memory.inverse(), x);
+        BASALT_UNROLL
+        for (int e = 0; e < 2; ++e) {
+            if (has_square) x.value[b][e] = memory.diagonal()[part.group * tile + part.quad * 2 + e];
+        }
+        BASALT_UNROLL
+        for (int i = 0; i < lane_rows; ++i) {
+            BASALT_UNROLL
+            for (int e = 0; e < 2; ++e) {
+                const int column = first + part.quad * 2 + e;
+                if (a.holds(row + 8 * i, column)) *a.at(row + 8 * i, column) = x.value[i][e];
+                if (has_square) rows[(part.group + 8 * i) * tile + part.quad * 2 + e] = x.value[i][e];
+            }
+        }
+    }
+    if (b == tiles - 1 || first + tile >= a.n) return;
+    thread.sync();
+    if (!has_rows) return;
+    BASALT_UNROLL
+    for (int later = b + 1; later < tiles; ++later) {
+        multiply_tile<Sign::minus>(thread, part, x, rows + later * tile * tile, c[later]);
+    }
+}
+
+/// A := L in place. All threads of a block with a row each come here. Returns INFO.
+template <class Thread>
+BASALT_DEVICE int cholesky_factor_tiles(const Thread& thread, const CholeskyTileMemory& memory,
+                                        const CountedOperand& a) {
+    constexpr int tile = CholeskyTileMemory::tile, tiles = CholeskyTileMemory::tiles;
+    const LanePart part(thread.lane);
+    const int row = thread.warp * lanes + part.group;
+    if (thread.warp == 0 && thread.lane == 0) *memory.failed() = 0;
+    thread.sync();
+    BASALT_ROLLED
+    for (int j = 0; j < a.n; j += tiles * tile) {
+        TileRows c[tiles];
+        if (thread.warp * lanes >= j) {
+            BASALT_UNROLL
+            for (int b = 0; b < tiles; ++b) {
+                BASALT_UNROLL
+                for (int i = 0; i < lane_rows; ++i) {
+                    BASALT_UNROLL
+                    for (int e = 0; e < 2; ++e) {
+                        const int own = row + 8 * i, column = j + b * tile + part.quad * 2 + e;
+                        c[b].value[i][e] = a.holds(own, column) ? *a.at(own, column) : own == column ? 1.0 : 0.0;
+                    }
+                }
+            }
+        }
+        apply_finished_columns(thread, memory, a, j, c);
+        prefetch_panel(thread, a, j + tiles * tile);
+        factor_tile<0>(thread, memory, a, j, c);
+        factor_tile<1>(thread, memory, a, j, c);
+        factor_tile<2>(thread, memory, a, j, c);
+        factor_tile<3>(thread, memory, a, j, c);
+        thread.sync();
+    }
+    return *memory.failed();
+}
+
+}  // namespace basalt::cuda_detail::batch
