@@ -112,8 +112,10 @@ class InterleavedCholesky {
         const auto from = matrices_of(b, block.matrix, k_.lanes);
         k_.interleave(n_, columns_, simd::BatchPart::all, from.data.data(), from.ld, b_);
     }
-    void factor(const LaneBlock& block, Index* info) {
-        k_.batch_cholesky(n_, a_, rs_, cs_, reciprocals_, lane_info_.data());
+    /// What load_a() took; `a` is the batch, from which the next block is fetched.
+    void factor(const BatchView<const T>& a, const LaneBlock& block, Index* info) {
+        const NextMatrices<T> next(a, block, part_);
+        k_.batch_cholesky(n_, a_, rs_, cs_, reciprocals_, lane_info_.data(), next.ahead());
         for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info_[l];
     }
     void take_factor() { k_.batch_reciprocals(n_, a_, rs_, cs_, reciprocals_); }
@@ -122,15 +124,14 @@ class InterleavedCholesky {
     void store_a(const BatchView<T>& a, const LaneBlock& block) {
         auto to = matrices_of(a, block.matrix, k_.lanes);
         leave_out_unused(to, block);
-        const auto next = matrices_of(BatchView<const T>(a), block.next, k_.lanes);
-        k_.separate(n_, n_, part_, a_, to.data.data(), to.ld, next.data.data());
+        k_.separate(n_, n_, part_, a_, to.data.data(), to.ld);
     }
     /// B is left as it is where the factorization failed.
     void store_b(const BatchView<T>& b, const LaneBlock& block) {
         auto to = matrices_of(b, block.matrix, k_.lanes);
         leave_out_unused(to, block);
         leave_out_failed(to, lane_info_);
-        k_.separate(n_, columns_, simd::BatchPart::all, b_, to.data.data(), to.ld, nullptr);
+        k_.separate(n_, columns_, simd::BatchPart::all, b_, to.data.data(), to.ld);
     }
 
   private:
@@ -166,7 +167,7 @@ void batch_factor(Triangle triangle, const BatchView<T>& a, Index* info) {
         [&](const LaneBlock& block) {
             InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), 0);
             lanes.load_a(a, block);
-            lanes.factor(block, info);
+            lanes.factor(a, block, info);
             lanes.store_a(a, block);
         },
         [&](Index k) { info[k] = factor_alone<T>(triangle, a[k]); });
@@ -195,7 +196,7 @@ void batch_factor_solve(Triangle triangle, const BatchView<T>& a, const BatchVie
             InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), b[block.matrix[0]].cols());
             lanes.load_a(a, block);
             lanes.load_b(b, block);
-            lanes.factor(block, info);
+            lanes.factor(a, block, info);
             lanes.store_a(a, block);
             lanes.solve();
             lanes.store_b(b, block);
@@ -214,7 +215,7 @@ void batch_factor_solve(Triangle triangle, const BatchView<const T>& a, const Ba
             InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), b[block.matrix[0]].cols());
             lanes.load_a(a, block);
             lanes.load_b(b, block);
-            lanes.factor(block, info);
+            lanes.factor(a, block, info);
             lanes.solve();
             lanes.store_b(b, block);
         },

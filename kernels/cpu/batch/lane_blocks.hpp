@@ -13,6 +13,8 @@
 
 #include <basalt/batch.hpp>
 
+#include "kernels/cpu/simd/kernels.hpp"
+
 namespace basalt::cpu_kernels {
 
 /// Memory for interleaved matrices, aligned to a register. Each thread keeps its own, which grows: fresh pages for
@@ -38,7 +40,8 @@ T* lane_memory(Index elements) {
 struct LaneBlock {
     std::array<Index, 16> matrix;
     Index used;                  ///< places; the others repeat the last matrix, and nothing is stored for them
-    std::array<Index, 16> next;  ///< matrices of the block that follows; of the last one, its own
+    std::array<Index, 16> next;  ///< matrices of the block that follows
+    Index next_used;             ///< their number; 0: this block is the last one
 };
 
 /// The matrices of a block, for simd::Kernels; null for those that are not to be stored.
@@ -54,6 +57,37 @@ LaneMatrices<T> matrices_of(const BatchView<T>& batch, const std::array<Index, 1
     for (std::size_t l = 0; l < static_cast<std::size_t>(lanes); ++l) result.data[l] = batch[numbers[l]].data();
     return result;
 }
+
+/// What kernels fetch while they work on a block: the matrices of the next one. Nothing where they are so small that
+/// the memory reads ahead by itself, or so large that the second cache does not hold them next to this block.
+template <class T>
+class NextMatrices {
+  public:
+    NextMatrices(const BatchView<const T>& batch, const LaneBlock& block, simd::BatchPart part) {
+        const View<const T> first = batch[block.matrix[0]];
+        const Index rows = first.rows(), cols = first.cols(), ld = first.col_stride();
+        const Index bytes = rows * cols * static_cast<Index>(sizeof(T));
+        if (bytes * block.next_used > most_bytes) return;
+        for (Index l = 0; l < block.next_used; ++l) {
+            data_[static_cast<std::size_t>(l)] = batch[block.next[static_cast<std::size_t>(l)]].data();
+        }
+        ahead_ = {data_.data(), block.next_used, rows, cols, ld, part};
+        if (ld == rows && rows < least_rows) {
+            ahead_ = {data_.data(), block.next_used, rows * cols, 1, rows * cols, simd::BatchPart::all};
+        }
+    }
+    NextMatrices(const NextMatrices&) = delete;
+
+    const simd::Ahead<T>& ahead() const { return ahead_; }
+
+  private:
+    static constexpr Index most_bytes = Index{256} << 10;
+    // Contiguous matrices of fewer rows are fetched whole, in one stretch, which takes no longer than a triangle.
+    static constexpr Index least_rows = 64;
+
+    std::array<const T*, 16> data_{};
+    simd::Ahead<T> ahead_{};
+};
 
 template <class T>
 void leave_out_unused(LaneMatrices<T>& matrices, const LaneBlock& block) {
@@ -86,7 +120,8 @@ void visit_lane_blocks(const BatchView<A>& a, const BatchView<B>* b, Index lanes
         if (begin == end) return;
         const std::optional<Index> enough = least(matrix(begin));
         for (; enough && end - begin >= *enough && begin < end; begin += std::min(lanes, end - begin)) {
-            LaneBlock block{{}, std::min(lanes, end - begin), {}};
+            LaneBlock block{{}, std::min(lanes, end - begin), {}, 0};
+            block.next_used = std::min(lanes, end - begin - block.used);
             for (Index l = 0; l < lanes; ++l) {
                 block.matrix[static_cast<std::size_t>(l)] = matrix(begin + std::min(l, block.used - 1));
                 block.next[static_cast<std::size_t>(l)] = matrix(std::min(begin + lanes + l, end - 1));

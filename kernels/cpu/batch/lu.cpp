@@ -43,11 +43,13 @@ class InterleavedLu {
     void load_b_behind_a(const BatchView<const T>& b, const LaneBlock& block) {
         load_columns(b, block, a_ + n_ * n_ * k_.lanes);
     }
-    void factor(const LaneBlock& block, Index* info) {
+    /// What load_a() took; `a` is the batch, from which the next block is fetched.
+    void factor(const BatchView<const T>& a, const LaneBlock& block, Index* info) {
+        const NextMatrices<T> next(a, block, simd::BatchPart::all);
         if (rows_ == LuRows::pivoted) {
-            k_.batch_lu(n_, columns_, a_, scratch_, order_, lane_info_.data());
+            k_.batch_lu(n_, columns_, a_, scratch_, order_, lane_info_.data(), next.ahead());
         } else {
-            k_.batch_lu_unpivoted(n_, columns_, a_, scratch_, lane_info_.data());
+            k_.batch_lu_unpivoted(n_, columns_, a_, scratch_, lane_info_.data(), next.ahead());
         }
         for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info_[l];
     }
@@ -89,8 +91,7 @@ class InterleavedLu {
     void store_a(const BatchView<T>& a, const LaneBlock& block) {
         auto to = matrices_of(a, block.matrix, k_.lanes);
         leave_out_unused(to, block);
-        const auto next = matrices_of(BatchView<const T>(a), block.next, k_.lanes);
-        k_.separate(n_, n_, simd::BatchPart::all, a_, to.data.data(), to.ld, next.data.data());
+        k_.separate(n_, n_, simd::BatchPart::all, a_, to.data.data(), to.ld);
         for (Index l = 0; rows_ == LuRows::pivoted && l < block.used; ++l) {
             const View<T> own = a[block.matrix[static_cast<std::size_t>(l)]];
             // the places of rows are not needed any more
@@ -109,7 +110,7 @@ class InterleavedLu {
         auto to = matrices_of(b, block.matrix, k_.lanes);
         leave_out_unused(to, block);
         leave_out_failed(to, lane_info_);
-        k_.separate(n_, columns_, simd::BatchPart::all, x_, to.data.data(), to.ld, nullptr);
+        k_.separate(n_, columns_, simd::BatchPart::all, x_, to.data.data(), to.ld);
     }
 
   private:
@@ -174,7 +175,7 @@ void batch_lu_factor(const BatchView<T>& a, const BatchView<Index>& pivots, Inde
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), 0, LuRows::pivoted);
             lanes.load_a(a, block);
-            lanes.factor(block, info);
+            lanes.factor(a, block, info);
             lanes.store_a(a, block);
             lanes.store_pivots(pivots, block);
         },
@@ -188,7 +189,7 @@ void batch_lu_factor(const BatchView<T>& a, Index* info) {
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), 0, LuRows::in_order);
             lanes.load_a(a, block);
-            lanes.factor(block, info);
+            lanes.factor(a, block, info);
             lanes.store_a(a, block);
         },
         [&](Index k) { info[k] = factor_unpivoted_alone<T>(a[k]); });
@@ -220,7 +221,7 @@ void batch_lu_factor_solve(const BatchView<T>& a, const BatchView<Index>& pivots
             InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
             lanes.load_a(a, block);
             lanes.load_b_behind_a(b, block);
-            lanes.factor(block, info);
+            lanes.factor(a, block, info);
             lanes.store_a(a, block);
             lanes.store_pivots(pivots, block);
             lanes.solve_behind();
@@ -240,7 +241,7 @@ void batch_lu_factor_solve(const BatchView<const T>& a, const BatchView<T>& b, I
             InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
             lanes.load_a(a, block);
             lanes.load_b_behind_a(b, block);
-            lanes.factor(block, info);
+            lanes.factor(a, block, info);
             lanes.solve_behind();
             lanes.store_x(b, block);
         },

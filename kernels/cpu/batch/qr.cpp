@@ -41,7 +41,11 @@ class InterleavedQr {
     }
     void load_c(const BatchView<const T>& c, const LaneBlock& block) { load(c, block, c_rows_, c_cols_, c_); }
 
-    void factor() { k_.batch_qr(m_, n_, a_, rs_, cs_, tau_, scratch_); }
+    /// What load_a() took; `a` is the batch, from which the next block is fetched.
+    void factor(const BatchView<const T>& a, const LaneBlock& block) {
+        const NextMatrices<T> next(a, block, simd::BatchPart::all);
+        k_.batch_qr(m_, n_, a_, rs_, cs_, tau_, scratch_, next.ahead());
+    }
 
     /// C := Q's first columns.
     void form(Index reflectors) {
@@ -79,15 +83,10 @@ class InterleavedQr {
         reflect(n_, simd::BatchReflection::plain);
     }
 
-    void store_a(const BatchView<T>& a, const LaneBlock& block) {
-        const auto next = matrices_of(BatchView<const T>(a), block.next, k_.lanes);
-        store(a, block, rows_, cols_, a_, next.data.data());
-    }
-    void store_tau(const BatchView<T>& tau, const LaneBlock& block) {
-        store(tau, block, std::min(m_, n_), 1, tau_, nullptr);
-    }
+    void store_a(const BatchView<T>& a, const LaneBlock& block) { store(a, block, rows_, cols_, a_); }
+    void store_tau(const BatchView<T>& tau, const LaneBlock& block) { store(tau, block, std::min(m_, n_), 1, tau_); }
     /// Where INFO is 0.
-    void store_c(const BatchView<T>& c, const LaneBlock& block) { store(c, block, c_rows_, c_cols_, c_, nullptr); }
+    void store_c(const BatchView<T>& c, const LaneBlock& block) { store(c, block, c_rows_, c_cols_, c_); }
 
   private:
     T* reciprocals() const { return scratch_ + k_.batch_scratch * std::max(rows_, cols_) * k_.lanes; }
@@ -99,12 +98,11 @@ class InterleavedQr {
         const auto from = matrices_of(batch, block.matrix, k_.lanes);
         k_.interleave(rows, cols, simd::BatchPart::all, from.data.data(), from.ld, to);
     }
-    void store(const BatchView<T>& batch, const LaneBlock& block, Index rows, Index cols, const T* from,
-               const T* const* next) {
+    void store(const BatchView<T>& batch, const LaneBlock& block, Index rows, Index cols, const T* from) {
         auto to = matrices_of(batch, block.matrix, k_.lanes);
         leave_out_unused(to, block);
         leave_out_failed(to, lane_info_);
-        k_.separate(rows, cols, simd::BatchPart::all, from, to.data.data(), to.ld, next);
+        k_.separate(rows, cols, simd::BatchPart::all, from, to.data.data(), to.ld);
     }
 
     const simd::Kernels<T>& k_ = simd::kernels<T>();
@@ -146,7 +144,7 @@ void batch_qr_factor(const BatchView<T>& a, const BatchView<T>& tau) {
             const View<T> first = a[block.matrix[0]];
             InterleavedQr<T> lanes(first.rows(), first.cols(), MatrixOp::plain, 0, 0);
             lanes.load_a(a, block);
-            lanes.factor();
+            lanes.factor(a, block);
             lanes.store_a(a, block);
             lanes.store_tau(tau, block);
         },
@@ -193,7 +191,7 @@ void batch_least_squares(const BatchView<T>& a, const BatchView<T>& b, Index* in
                                    sides.rows(), sides.cols());
             lanes.load_a(a, block);
             lanes.load_c(b, block);
-            lanes.factor();
+            lanes.factor(a, block);
             lanes.store_a(a, block);
             lanes.find_deficient(block, info);
             wide ? lanes.minimum_norm() : lanes.least_squares();

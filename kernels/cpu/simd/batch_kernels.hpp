@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cpu/simd/batch_ahead.hpp"
 #include "kernels/cpu/simd/transpose_kernels.hpp"
 #include "kernels/cpu/simd/vector.hpp"
 
@@ -54,8 +55,7 @@ struct Batches {
         }
     }
 
-    __attribute__((always_inline)) static void separate_line(const T* from, T* const* to, Index offset,
-                                                             const T* const* next) {
+    __attribute__((always_inline)) static void separate_line(const T* from, T* const* to, Index offset) {
         Type rows[group];
 #pragma GCC unroll 8
         for (int i = 0; i < group; ++i) {
@@ -72,9 +72,6 @@ struct Batches {
         for (int l = 0; l < group; ++l) {
             if (to[l] != nullptr) V::store(to[l] + offset, rows[l]);
         }
-        if (next == nullptr) return;
-#pragma GCC unroll 8
-        for (int l = 0; l < group; ++l) __builtin_prefetch(next[l] + offset, 1, 2);
     }
 
     template <int First, int... Lane>
@@ -130,13 +127,11 @@ struct Batches {
         }
     }
 
-    static void separate(Index rows, Index columns, BatchPart part, const T* from, T* const* to, Index ld,
-                         const T* const* next) {
+    static void separate(Index rows, Index columns, BatchPart part, const T* from, T* const* to, Index ld) {
         for (int first = 0; first < lanes; first += group) {
-            const T* const* const soon = next != nullptr ? next + first : nullptr;
             visit_matrix(
                 rows, columns, part, ld,
-                [&](Index offset, Index i) { separate_line(from + i * lanes + first, to + first, offset, soon); },
+                [&](Index offset, Index i) { separate_line(from + i * lanes + first, to + first, offset); },
                 [&](Index offset, Index i) {
                     for (int l = first; l < first + group; ++l) {
                         if (to[l] != nullptr) to[l][offset] = from[i * lanes + l];
@@ -260,16 +255,21 @@ struct Batches {
     }
 
     /// Left-looking by block columns, in place.
-    static void factor(Index n, T* a, Index rs, Index cs, T* reciprocals, Index* info) {
+    static void factor(Index n, T* a, Index rs, Index cs, T* reciprocals, Index* info, const Ahead<T>& ahead) {
         const Matrix m{a, rs, cs};
+        const Index blocks = n / cols;
+        Fetch<T> fetch(ahead, blocks * (blocks + 1) / 2 + 1);
         Mask first_failed{};
         Index j = 0;
         for (; j + cols <= n; j += cols) {
             factor_diagonal<cols>(m, j, reciprocals, first_failed);
+            fetch.step();
             tile_rows(j + cols, n, [&]<int Rows>(std::integral_constant<int, Rows>, Index i) {
                 factor_below<Rows>(m, i, j, reciprocals);
+                fetch.step();
             });
         }
+        fetch.step();
         if (n - j == 3) factor_diagonal<3>(m, j, reciprocals, first_failed);
         if (n - j == 2) factor_diagonal<2>(m, j, reciprocals, first_failed);
         if (n - j == 1) factor_diagonal<1>(m, j, reciprocals, first_failed);

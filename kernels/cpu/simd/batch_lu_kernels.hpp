@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cpu/simd/batch_ahead.hpp"
 #include "kernels/cpu/simd/vector.hpp"
 
 namespace basalt::simd {
@@ -142,7 +143,7 @@ struct BatchLu {
 
     /// Columns j .. j + width - 1, which are updated by all before them.
     template <bool pivoting, int width>
-    static void factor_panel(Work w, Index j, Mask& failed) {
+    static void factor_panel(Work w, Index j, Mask& failed, Fetch<T>& fetch) {
         Type largest = pivoting ? search(w, j) : Type{};
         const auto step = [&]<int c>(std::integral_constant<int, c>) {
             if constexpr (c < width) {
@@ -152,6 +153,7 @@ struct BatchLu {
                 const Mask zero = (pivot == T{}) & (failed == 0);
                 failed = zero ? Mask{} + static_cast<Bits>(k + 1) : failed;
                 largest = eliminate<pivoting, width - 1 - c>(w, k, c, pivot);
+                fetch.step();
             }
         };
         step(std::integral_constant<int, 0>{});
@@ -190,38 +192,43 @@ struct BatchLu {
     }
 
     template <bool pivoting, int width>
-    static void step(Work w, Index j, Mask& failed) {
-        factor_panel<pivoting, width>(w, j, failed);
+    static void step(Work w, Index j, Mask& failed, Fetch<T>& fetch) {
+        factor_panel<pivoting, width>(w, j, failed, fetch);
         Type l[rank][rank];
         for (int c = 0; c < width; ++c) {
             for (int d = 0; d < c; ++d) l[c][d] = element<pivoting>(w, w.multiplier(0, d), j + c);
         }
         Index first = j + width;
-        for (; first + strip <= w.cols; first += strip) update_strip<pivoting, width, strip>(w, j, l, first);
+        for (; first + strip <= w.cols; first += strip) {
+            update_strip<pivoting, width, strip>(w, j, l, first);
+            fetch.step();
+        }
         for (; first < w.cols; ++first) update_strip<pivoting, width, 1>(w, j, l, first);
     }
 
     template <bool pivoting>
-    static void factor_columns(Work w, Index* info) {
+    static void factor_columns(Work w, Index* info, const Ahead<T>& ahead) {
+        const Index panels = (w.n + rank - 1) / rank;
+        Fetch<T> fetch(ahead, w.n + panels * (panels - 1) / 2 * (rank / strip));
         for (Index i = 0; pivoting && i < w.n; ++i) {
             store_mask(w.place + i * lanes, Mask{} + static_cast<Bits>(i));
         }
         Mask failed{};
         Index j = 0;
-        for (; j + rank <= w.n; j += rank) step<pivoting, rank>(w, j, failed);
-        if (w.n - j == 3) step<pivoting, 3>(w, j, failed);
-        if (w.n - j == 2) step<pivoting, 2>(w, j, failed);
-        if (w.n - j == 1) step<pivoting, 1>(w, j, failed);
+        for (; j + rank <= w.n; j += rank) step<pivoting, rank>(w, j, failed, fetch);
+        if (w.n - j == 3) step<pivoting, 3>(w, j, failed, fetch);
+        if (w.n - j == 2) step<pivoting, 2>(w, j, failed, fetch);
+        if (w.n - j == 1) step<pivoting, 1>(w, j, failed, fetch);
         for (int l = 0; l < lanes; ++l) info[l] = failed[l];
     }
 
-    static void factor(Index n, Index columns, T* a, T* multipliers, Bits* order, Index* info) {
+    static void factor(Index n, Index columns, T* a, T* multipliers, Bits* order, Index* info, const Ahead<T>& ahead) {
         const Index size = n * lanes;
         const Work w{n, n + columns, a, multipliers, order, order + size, order + 2 * size};
-        factor_columns<true>(w, info);
+        factor_columns<true>(w, info, ahead);
     }
-    static void factor_unpivoted(Index n, Index columns, T* a, T* multipliers, Index* info) {
-        factor_columns<false>({n, n + columns, a, multipliers, nullptr, nullptr, nullptr}, info);
+    static void factor_unpivoted(Index n, Index columns, T* a, T* multipliers, Index* info, const Ahead<T>& ahead) {
+        factor_columns<false>({n, n + columns, a, multipliers, nullptr, nullptr, nullptr}, info, ahead);
     }
 
 #if defined(__AVX512F__)

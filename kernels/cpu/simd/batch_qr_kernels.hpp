@@ -197,9 +197,10 @@ struct BatchQr {
     static Index smaller(Index a, Index b) { return a < b ? a : b; }
 
     /// A (m x n) becomes R and the vectors, as LAPACK's geqrf has them; work holds rank m registers.
-    static void factor(Index m, Index n, T* a, Index rs, Index cs, T* tau, T* work) {
+    static void factor(Index m, Index n, T* a, Index rs, Index cs, T* tau, T* work, const Ahead<T>& ahead) {
         const Matrix matrix{a, rs, cs};
         const Index steps = smaller(m, n);
+        Fetch<T> fetch(ahead, steps + 1);
         for (Index j = 0; j < steps; j += rank) {
             Block block{m - j, work, {}};
             const int width = static_cast<int>(smaller(rank, steps - j));
@@ -212,6 +213,7 @@ struct BatchQr {
                 V::store(tau + (j + c) * lanes, own);
                 add_to_block(block, c, matrix.at(j, j + c), rs, own);
                 for (int q = c + 1; q < width; ++q) reflect_column(block, c, own, matrix.at(j, j + q), rs);
+                fetch.step();
             }
             if (j + width < n) reflect<true>(block, n - j - width, matrix.at(j, j + width), rs, cs);
         }

@@ -29,6 +29,15 @@ constexpr Index max_rank = 4;
 /// Which elements of each matrix of a batch move.
 enum class BatchPart { all, lower, upper };
 
+/// Matrices of a batch that come next, to be fetched to the second cache meanwhile: `count` column-major ones, whose
+/// `part` is needed.
+template <class T>
+struct Ahead {
+    const T* const* matrices;
+    Index count, rows, cols, ld;
+    BatchPart part;
+};
+
 /// Q^T C, Q C, or Q C where C holds the first columns of the identity.
 enum class BatchReflection { transposed, plain, of_identity };
 
@@ -105,13 +114,12 @@ struct Kernels {
     void (*interleave)(Index rows, Index cols, BatchPart part, const T* const* from, Index ld, T* to);
 
     /// The reverse. Elements outside the part may be written with what interleave() read there. Matrices that are null
-    /// are left out. `next`, if any, names the matrices that are interleaved afterwards: they are fetched meanwhile.
-    void (*separate)(Index rows, Index cols, BatchPart part, const T* from, T* const* to, Index ld,
-                     const T* const* next);
+    /// are left out.
+    void (*separate)(Index rows, Index cols, BatchPart part, const T* from, T* const* to, Index ld);
 
     /// A = L L^T in place for interleaved n x n matrices, whose lower triangle is used: a(i, j) at
     /// a[i * rs + j * cs]. reciprocals[j * lanes + l] = 1 / l(j, j), info[l] is LAPACK's INFO.
-    void (*batch_cholesky)(Index n, T* a, Index rs, Index cs, T* reciprocals, Index* info);
+    void (*batch_cholesky)(Index n, T* a, Index rs, Index cs, T* reciprocals, Index* info, const Ahead<T>& ahead);
 
     /// Those reciprocals of a factor.
     void (*batch_reciprocals)(Index n, const T* a, Index rs, Index cs, T* reciprocals);
@@ -134,9 +142,9 @@ struct Kernels {
     /// columns. Rows are not moved: see `order`, three stretches of n registers. The first has the places of the rows
     /// among the pivots; the second their reverse, as offsets in a column of interleaved elements; the third LAPACK's
     /// IPIV. Right-hand sides become L^-1 P B, in the same order of rows. info[l] is LAPACK's.
-    void (*batch_lu)(Index n, Index cols, T* a, T* scratch, Order* order, Index* info);
+    void (*batch_lu)(Index n, Index cols, T* a, T* scratch, Order* order, Index* info, const Ahead<T>& ahead);
     /// The same without pivoting.
-    void (*batch_lu_unpivoted)(Index n, Index cols, T* a, T* scratch, Index* info);
+    void (*batch_lu_unpivoted)(Index n, Index cols, T* a, T* scratch, Index* info, const Ahead<T>& ahead);
     /// Puts the rows of one column-major n x n matrix in the order of its pivots: the row that becomes row k has its
     /// offset at offset[k * lanes], as batch_lu left it. `row` and `copy` are scratch for n elements each.
     void (*batch_order_rows)(Index n, T* a, Index ld, const Order* offset, Order* row, T* copy);
@@ -144,7 +152,7 @@ struct Kernels {
     void (*batch_lu_solve)(Index n, Index cols, T* a, Order* order, T* x);
 
     /// LAPACK's geqrf of interleaved m x n matrices, a(i, j) at a[i * rs + j * cs].
-    void (*batch_qr)(Index m, Index n, T* a, Index rs, Index cs, T* tau, T* scratch);
+    void (*batch_qr)(Index m, Index n, T* a, Index rs, Index cs, T* tau, T* scratch, const Ahead<T>& ahead);
     /// C (m x cols, columns c_cs elements apart) := Q^T C or Q C with the first k reflectors of batch_qr.
     void (*batch_reflect)(Index m, Index k, T* a, Index rs, Index cs, const T* tau, BatchReflection what, Index cols,
                           T* c, Index c_cs, T* scratch);

@@ -329,10 +329,10 @@ TEMPLATE_TEST_CASE("all instruction sets give the same batches", "[batch]", floa
                 const Index rs = lower ? k->lanes : n * k->lanes, cs = lower ? n * k->lanes : k->lanes;
                 k->interleave(n, n, part, as.data(), problem.a.ld(), a.data());
                 k->interleave(n, 5, simd::BatchPart::all, bs.data(), problem.b.ld(), b.data());
-                k->batch_cholesky(n, a.data(), rs, cs, reciprocals.data(), info.data());
+                k->batch_cholesky(n, a.data(), rs, cs, reciprocals.data(), info.data(), {});
                 k->batch_solve(n, 5, a.data(), rs, cs, reciprocals.data(), b.data());
-                k->separate(n, n, part, a.data(), as.data(), problem.a.ld(), nullptr);
-                k->separate(n, 5, simd::BatchPart::all, b.data(), bs.data(), problem.b.ld(), nullptr);
+                k->separate(n, n, part, a.data(), as.data(), problem.a.ld());
+                k->separate(n, 5, simd::BatchPart::all, b.data(), bs.data(), problem.b.ld());
                 CHECK(info == std::vector<Index>(info.size(), 0));
                 CHECK(batch_difference(problem.a.values, expected.a.values) <= batch_tolerance<T>(n));
                 CHECK(batch_difference(problem.b.values, expected.b.values) <= batch_tolerance<T>(n));

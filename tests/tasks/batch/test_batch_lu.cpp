@@ -300,10 +300,10 @@ TEMPLATE_TEST_CASE("all instruction sets give a batched LU", "[batch]", float, d
                 k->interleave(n, 5, simd::BatchPart::all, bs.data(), problem.b.ld(), a.data() + n * n * k->lanes);
             };
             load();
-            k->batch_lu(n, 5, a.data(), scratch.data(), order.data(), problem.info.data());
+            k->batch_lu(n, 5, a.data(), scratch.data(), order.data(), problem.info.data(), {});
             LuBatch<T> factored = problem;
             const std::vector<T*> factors = factored.a.addresses();
-            k->separate(n, n, simd::BatchPart::all, a.data(), factors.data(), factored.a.ld(), nullptr);
+            k->separate(n, n, simd::BatchPart::all, a.data(), factors.data(), factored.a.ld());
             std::vector<Order> row(static_cast<std::size_t>(n));
             std::vector<T> copy(static_cast<std::size_t>(n));
             for (Index l = 0; l < k->lanes; ++l) {
@@ -316,16 +316,16 @@ TEMPLATE_TEST_CASE("all instruction sets give a batched LU", "[batch]", float, d
             k->batch_lu_solve(n, 5, a.data(), order.data(), x.data());
             LuBatch<T> solved = problem;
             const std::vector<T*> xs = solved.b.addresses();
-            k->separate(n, 5, simd::BatchPart::all, x.data(), xs.data(), solved.b.ld(), nullptr);
+            k->separate(n, 5, simd::BatchPart::all, x.data(), xs.data(), solved.b.ld());
             CHECK(problem.all_good());
             check_solutions(before, solved.b);
 
             fill_dominant(problem.a);
             LuBatch<T> dominant = problem;
             load();
-            k->batch_lu_unpivoted(n, 5, a.data(), scratch.data(), problem.info.data());
+            k->batch_lu_unpivoted(n, 5, a.data(), scratch.data(), problem.info.data(), {});
             k->batch_lu_solve(n, 5, a.data(), nullptr, x.data());
-            k->separate(n, 5, simd::BatchPart::all, x.data(), xs.data(), solved.b.ld(), nullptr);
+            k->separate(n, 5, simd::BatchPart::all, x.data(), xs.data(), solved.b.ld());
             CHECK(problem.all_good());
             check_solutions(dominant, solved.b);
         }
