@@ -26,14 +26,22 @@ namespace {
 constexpr Index most_interleaved = 256;
 
 /// Fewer matrices of order n are faster one by one: the interleaved ones take as long as if all lanes were in use.
+template <class T>
 Index least_interleaved(Index n, Index lanes) {
     // how many times as fast as one by one full lanes are, in eighths, a little less than measured
-    const Index gain = n <= 4 ? 16 : n <= 16 ? 32 : n <= 32 ? 24 : n <= 64 ? 20 : n <= 128 ? 16 : n <= 192 ? 14 : 12;
+    constexpr bool single = sizeof(T) == sizeof(float);
+    const Index gain = n <= 4     ? 16
+                       : n <= 16  ? 32
+                       : n <= 32  ? (single ? 26 : 22)
+                       : n <= 64  ? (single ? 24 : 18)
+                       : n <= 96  ? (single ? 20 : 16)
+                       : n <= 192 ? (single ? 14 : 12)
+                                  : (single ? 11 : 10);
     return std::max<Index>(2, (8 * lanes + gain - 1) / gain);
 }
 
 /// Order up to which plain loops are faster than a call of OpenBLAS.
-constexpr Index most_plain = 12;
+constexpr Index most_plain = 20;
 
 template <class T>
 int lapack_potrf(const char* uplo, int n, T* a, int lda) {
@@ -148,7 +156,7 @@ void for_each_lane_block(const BatchView<A>& a, const BatchView<B>* b, const Tog
     const Index lanes = batch_lanes<T>();
     const auto least = [&](Index k) {
         const Index n = a[k].rows();
-        return n > 0 && n <= most_interleaved ? std::optional(least_interleaved(n, lanes)) : std::nullopt;
+        return n > 0 && n <= most_interleaved ? std::optional(least_interleaved<T>(n, lanes)) : std::nullopt;
     };
     visit_lane_blocks(a, b, lanes, least, together, alone);
 }

@@ -15,7 +15,7 @@
 namespace basalt::cpu_kernels {
 
 /// Order up to which plain loops are faster than a call of LAPACK.
-constexpr Index most_plain_lu = 12;
+constexpr Index most_plain_lu = 15;
 
 /// LAPACK's form of pivots; each thread keeps its own memory. Valid until the next call.
 inline int* lapack_pivots(Index n) {

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/batch/lane_blocks.hpp"
 #include "kernels/cpu/batch/lapack.hpp"
+#include "kernels/cpu/batch/qr_alone.hpp"
 #include "kernels/cpu/blas/serial.hpp"
 #include "kernels/cpu/simd/kernels.hpp"
 
@@ -118,8 +119,9 @@ class InterleavedQr {
 constexpr Index most_interleaved_qr = 256 * 256;
 
 /// Fewer matrices are faster one by one: the interleaved ones take as long as if all lanes were in use.
-Index least_interleaved_qr(Index lanes) {
-    constexpr Index gain = 3;  // times as fast as one by one with full lanes, a little less than measured
+Index least_interleaved_qr(Index elements, Index lanes) {
+    // how many times as fast as one by one full lanes are, less than measured
+    const Index gain = elements <= 128 * 128 ? 3 : 2;
     return std::max<Index>(2, (lanes + gain - 1) / gain);
 }
 
@@ -127,9 +129,10 @@ template <class T, class A, class B, class Together, class Alone>
 void for_each_qr_block(const BatchView<A>& a, const BatchView<B>* b, const Together& together, const Alone& alone) {
     const Index lanes = simd::kernels<T>().lanes;
     const auto least = [&](Index k) {
-        const Index elements = a[k].rows() * a[k].cols();
-        return elements > 0 && elements <= most_interleaved_qr ? std::optional(least_interleaved_qr(lanes))
-                                                               : std::nullopt;
+        const Index rows = a[k].rows(), elements = rows * a[k].cols();
+        return rows > 1 && elements > 0 && elements <= most_interleaved_qr
+                   ? std::optional(least_interleaved_qr(elements, lanes))
+                   : std::nullopt;
     };
     visit_lane_blocks(a, b, lanes, least, together, alone);
 }
@@ -148,11 +151,7 @@ void batch_qr_factor(const BatchView<T>& a, const BatchView<T>& tau) {
             lanes.store_a(a, block);
             lanes.store_tau(tau, block);
         },
-        [&](Index k) {
-            if (a[k].empty()) return;
-            const BlasSerial serial;
-            lapack::geqrf(a[k], tau[k].data());
-        });
+        [&](Index k) { factor_qr_alone(a[k], tau[k].data()); });
 }
 
 template <class T>

@@ -97,6 +97,34 @@ TEMPLATE_TEST_CASE("batched QR of every order", "[batch]", float, double) {
     }
 }
 
+TEMPLATE_TEST_CASE("QR of a small matrix of any size of numbers", "[batch]", float, double) {
+    using T = TestType;
+    using Limits = std::numeric_limits<T>;
+    Runtime runtime(qr_cores());
+    for (const T size : {Limits::denorm_min() * 64, Limits::min() * 8, T{1}, Limits::max() / 1024}) {
+        for (const Index m : {1, 2, 5, 8}) {
+            QrBatch<T> problem(1, m, 5, 1), expected = problem;
+            for (Index j = 0; j < 5; ++j) {
+                for (Index i = 0; i < m; ++i) problem.a[0](i, j) *= size;
+            }
+            if (m == 5) std::fill_n(&problem.a[0](0, 2), m, T{});
+            expected.a = problem.a;
+            batch_qr_factor<T>(runtime, problem.a.strided(), problem.tau.strided());
+            oracle_geqrf(expected.a[0], expected.tau[0].data());
+            // vectors below the diagonal do not have the size of the matrix
+            const T unit = std::max(16 * Limits::epsilon(), 16 * Limits::denorm_min() / size);
+            INFO("size " << size << ", rows " << m);
+            for (Index j = 0; j < 5; ++j) {
+                for (Index i = 0; i < m; ++i) {
+                    const T scale = i <= j ? size : T{1};
+                    CHECK(std::abs(problem.a[0](i, j) - expected.a[0](i, j)) <= 8 * unit * scale);
+                }
+            }
+            CHECK(relative_difference(problem.tau[0], expected.tau[0]) <= 8 * static_cast<double>(unit));
+        }
+    }
+}
+
 TEMPLATE_TEST_CASE("batched QR of tall and wide matrices", "[batch][sanitize]", float, double) {
     Runtime runtime(qr_cores());
     for (const Index m : {1, 2, 5, 8, 19, 40, 100}) {
