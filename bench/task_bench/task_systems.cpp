@@ -32,7 +32,7 @@ const std::vector<std::string>& grid_system_names() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> all{"basalt", "basalt_readwrite", "basalt_replay",
                                      "openmp", "onetbb",           "onetbb_reused"};
-        if (has_taskflow()) all.emplace_back("taskflow");
+        if (has_taskflow()) all.insert(all.end(), {"taskflow", "taskflow_async"});
         all.emplace_back("serial");
         return all;
     }();
@@ -46,7 +46,8 @@ std::unique_ptr<GridSystem> make_grid_system(const std::string& name, int worker
     if (name == "openmp") return make_openmp_grid(workers);
     if (name == "onetbb") return make_onetbb_grid(workers, FlowGraph::built);
     if (name == "onetbb_reused") return make_onetbb_grid(workers, FlowGraph::reused);
-    if (name == "taskflow" && has_taskflow()) return make_taskflow_grid(workers);
+    if (name == "taskflow" && has_taskflow()) return make_taskflow_grid(workers, TaskflowTasks::graph);
+    if (name == "taskflow_async" && has_taskflow()) return make_taskflow_grid(workers, TaskflowTasks::asynchronous);
     if (name == "serial") return std::make_unique<SerialGrid>();
     throw std::invalid_argument("no system is called '" + name + "'");
 }

@@ -75,8 +75,8 @@ class GridSystem {
     virtual double run(const Work& work) = 0;
 };
 
-/// The systems of this build: basalt, basalt_readwrite, basalt_replay, openmp, onetbb, onetbb_reused, taskflow if the
-/// build found its header, serial.
+/// The systems of this build: basalt, basalt_readwrite, basalt_replay, openmp, onetbb, onetbb_reused, taskflow and
+/// taskflow_async if the build found its header, serial.
 const std::vector<std::string>& grid_system_names();
 /// `workers` counts all threads that run tasks; serial has one. Throws std::invalid_argument for another name.
 std::unique_ptr<GridSystem> make_grid_system(const std::string& name, int workers);
@@ -90,8 +90,10 @@ std::unique_ptr<GridSystem> make_openmp_grid(int workers);
 /// Whether oneTBB's graph is built in each run, or once, at the first one, which takes longer.
 enum class FlowGraph { built, reused };
 std::unique_ptr<GridSystem> make_onetbb_grid(int workers, FlowGraph graph);
+/// A graph that is built before it runs, or tasks that run while further ones are made.
+enum class TaskflowTasks { graph, asynchronous };
 /// nullptr where the build found no Taskflow.
-std::unique_ptr<GridSystem> make_taskflow_grid(int workers);
+std::unique_ptr<GridSystem> make_taskflow_grid(int workers, TaskflowTasks tasks);
 bool has_taskflow();
 
 }  // namespace bench

@@ -1,5 +1,5 @@
-// Taskflow: a task graph with an edge from each input, as for oneTBB. The calling thread builds the graph and waits
-// while `workers` threads run it.
+// Taskflow, with an edge from each input, as for oneTBB: a graph that the calling thread builds before `workers`
+// threads run it, or asynchronous tasks that these run while the calling thread makes further ones.
 #include <vector>
 
 #include <taskflow/taskflow.hpp>
@@ -41,9 +41,44 @@ class TaskflowGrid final : public GridSystem {
     tf::Executor executor_;
 };
 
+class TaskflowAsyncGrid final : public GridSystem {
+  public:
+    explicit TaskflowAsyncGrid(int workers) : executor_(static_cast<std::size_t>(workers)) {}
+
+    double run(const Work& work) override {
+        const TaskGrid& grid = work.grid();
+        std::vector<TaskSlot> outputs(grid.tasks().size());
+        std::vector<tf::AsyncTask> nodes, inputs;
+        nodes.reserve(grid.tasks().size());
+        const Stopwatch watch;
+        for (const GridTask& task : grid.tasks()) {
+            inputs.clear();
+            for (const std::int32_t column : grid.inputs(task))
+                inputs.push_back(nodes[grid.number(task.step - 1, column)]);
+            nodes.push_back(executor_.silent_dependent_async(
+                [&work, &task, &outputs] {
+                    const TaskGrid& all = work.grid();
+                    const auto columns = all.inputs(task);
+                    work.run(
+                        task, [&](std::size_t k) { return &outputs[all.number(task.step - 1, columns[k])].output; },
+                        outputs[all.number(task.step, task.column)].output);
+                },
+                inputs.begin(), inputs.end()));
+        }
+        executor_.wait_for_all();
+        return watch.elapsed().wall;
+    }
+
+  private:
+    tf::Executor executor_;
+};
+
 }  // namespace
 
-std::unique_ptr<GridSystem> make_taskflow_grid(int workers) { return std::make_unique<TaskflowGrid>(workers); }
+std::unique_ptr<GridSystem> make_taskflow_grid(int workers, TaskflowTasks tasks) {
+    if (tasks == TaskflowTasks::asynchronous) return std::make_unique<TaskflowAsyncGrid>(workers);
+    return std::make_unique<TaskflowGrid>(workers);
+}
 bool has_taskflow() { return true; }
 
 }  // namespace bench

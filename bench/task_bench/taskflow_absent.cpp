@@ -3,7 +3,7 @@
 
 namespace bench {
 
-std::unique_ptr<GridSystem> make_taskflow_grid(int) { return nullptr; }
+std::unique_ptr<GridSystem> make_taskflow_grid(int, TaskflowTasks) { return nullptr; }
 bool has_taskflow() { return false; }
 
 }  // namespace bench

@@ -199,12 +199,12 @@ def basalt_hpl_is_a_program_of_its_own_and_does_the_same(folder):
         expect(both[0].status == both[1].status == 0 and len(records[1]) == 2 and records[0] == records[1], both[1])
     failing = write_input(folder, hpl_lines("100", "32", line_13="1e-30"), "failing.dat")
     expect([shown.status for shown in by_both(failing)] == [1, 1], by_both(failing)[1])
-    for arguments in (["--help"], ["--version"], ["--nonsense"], ["--n", "3", path], ["missing.dat"], [path, path],
-                      ["--mode", "cpu", "--gpus", "1"], [path, "--mode", "gpu", "--gpus", "1"]):
+    for arguments, status in ((["--help"], 0), (["--version"], 0), (["--nonsense"], 2), (["--n", "3", path], 2),
+                              (["missing.dat"], 2), ([path, path], 2), (["--mode", "cpu", "--gpus", "1"], 2),
+                              ([path, "--mode", "gpu", "--gpus", "1"], 3)):
         one, other = by_both(*arguments, cwd=folder)
         expect((one.status, one.out, one.err) == (other.status, other.out, other.err), other)
-        expect(other.status == (0 if arguments[0] in ("--help", "--version") else 3 if arguments[0] == path and
-                                arguments[1] != path else 2), other)
+        expect(other.status == status, other)
     one, other = by_both(path, env={"BASALT_MODE": "cpus"})
     expect(one.err == other.err, other)
     expect_refused(other, "BASALT_MODE", "cpus")

@@ -288,7 +288,10 @@ TEST_CASE("a block of threads factors doubles by tiles", "[kernels]") {
         check_factor_by_tiles(n, Triangle::lower, 0, n % 2 == 0);
         check_factor_by_tiles(n, Triangle::upper, 0, n % 2 == 1);
     }
-    for (const int bad : {1, 9, 32, 33, 64, 70}) check_factor_by_tiles(70, Triangle::lower, bad, bad % 2 == 0);
+    for (const int bad : {1, 9, 32, 33, 64, 70}) {
+        check_factor_by_tiles(70, Triangle::lower, bad, bad % 2 == 0);
+        check_factor_by_tiles(70, Triangle::upper, bad, bad % 2 == 1);
+    }
 }
 
 TEST_CASE("rows below an ill-conditioned tile are as accurate as by substitution", "[kernels]") {

@@ -209,6 +209,7 @@ TEMPLATE_TEST_CASE("batches of large orders have LU and QR on the GPU", "[cuda][
 TEMPLATE_TEST_CASE("batches of small matrices are factored and solved on the GPU", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_batches<TestType>(*gpu(), {1, 4, 5, 8, 13, 16, 17, 24, 31, 32, 33, 64, 100}, 7);
+    check_batches<TestType>(*gpu(), {113, 129}, 2);
     check_batches<TestType>(*gpu(), {3, 8, 40}, 0);
     check_batches<TestType>(*gpu(), {3, 40}, 1);
 }

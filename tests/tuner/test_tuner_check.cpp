@@ -8,6 +8,7 @@
 
 #include <lapacke.h>
 
+#include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/qr_block.hpp"
@@ -138,7 +139,13 @@ void run_on_block(const Problem& problem, const Candidate& candidate, BatchData&
     int info = -1;
     EmulatedBlock(candidate.threads / device::lanes, k % 2 == 1).run([&](const EmulatedBlock::Thread& thread) {
         int own = 0;
-        if (problem.routine == Routine::qr) {
+        if (problem.routine == Routine::cholesky) {
+            if constexpr (sizeof(T) == sizeof(double)) {
+                const device::CholeskyTileMemory memory{reinterpret_cast<T*>(raw.data())};
+                const device::CountedOperand own_a(device::Operand<T>{a.a, 1, n, n});
+                own = device::cholesky_factor_tiles(thread, memory, own_a);
+            }
+        } else if (problem.routine == Routine::qr) {
             const device::QrBlockMemory<T, width> memory(raw.data(), n);
             own = device::qr_factor_block<width, 4>(thread, memory, memory.tau + width, a, number<T>(data.tau, k * n),
                                                     right);
@@ -185,6 +192,7 @@ TEST_CASE("what kernels in blocks do on a GPU passes", "[kernels]") {
         check_kernels<24>(Routine::lu, BatchJob::factor, n, Residence::shared);
         check_kernels<24>(Routine::lu, BatchJob::factor, n, Residence::global);
         check_kernels<32>(Routine::lu, BatchJob::factor, n, Residence::tiles);
+        check_kernel<32, double>({Routine::cholesky, BatchJob::factor, Precision::twice, n}, Residence::tiles);
     }
 }
 

@@ -40,8 +40,8 @@ T* lane_memory(Index elements) {
 struct LaneBlock {
     std::array<Index, 16> matrix;
     Index used;                  ///< places; the others repeat the last matrix, and nothing is stored for them
-    std::array<Index, 16> next;  ///< matrices of the block that follows
-    Index next_used;             ///< their number; 0: this block is the last one
+    std::array<Index, 16> next;  ///< matrices of the block that follows, next_used of them
+    Index next_used;
 };
 
 /// The matrices of a block, for simd::Kernels; null for those that are not to be stored.
@@ -58,8 +58,8 @@ LaneMatrices<T> matrices_of(const BatchView<T>& batch, const std::array<Index, 1
     return result;
 }
 
-/// What kernels fetch while they work on a block: the matrices of the next one. Nothing where they are so small that
-/// the memory reads ahead by itself, or so large that the second cache does not hold them next to this block.
+/// What kernels fetch while they work on a block: the matrices of the next one, unless they are so large that the
+/// second cache does not hold them next to this block.
 template <class T>
 class NextMatrices {
   public:
@@ -77,6 +77,7 @@ class NextMatrices {
         }
     }
     NextMatrices(const NextMatrices&) = delete;
+    NextMatrices& operator=(const NextMatrices&) = delete;
 
     const simd::Ahead<T>& ahead() const { return ahead_; }
 
@@ -124,7 +125,9 @@ void visit_lane_blocks(const BatchView<A>& a, const BatchView<B>* b, Index lanes
             block.next_used = std::min(lanes, end - begin - block.used);
             for (Index l = 0; l < lanes; ++l) {
                 block.matrix[static_cast<std::size_t>(l)] = matrix(begin + std::min(l, block.used - 1));
-                block.next[static_cast<std::size_t>(l)] = matrix(std::min(begin + lanes + l, end - 1));
+            }
+            for (Index l = 0; l < block.next_used; ++l) {
+                block.next[static_cast<std::size_t>(l)] = matrix(begin + lanes + l);
             }
             together(block);
         }

@@ -118,6 +118,16 @@ class InterleavedQr {
 // Elements up to which interleaved matrices are faster than LAPACK one by one: decision 34.
 constexpr Index most_interleaved_qr = 256 * 256;
 
+template <class T>
+bool is_zero(const View<T>& a) {
+    for (Index j = 0; j < a.cols(); ++j) {
+        for (Index i = 0; i < a.rows(); ++i) {
+            if (!(a(i, j) == T{})) return false;
+        }
+    }
+    return true;
+}
+
 /// Fewer matrices are faster one by one: the interleaved ones take as long as if all lanes were in use.
 Index least_interleaved_qr(Index elements, Index lanes) {
     // how many times as fast as one by one full lanes are, less than measured
@@ -125,12 +135,14 @@ Index least_interleaved_qr(Index elements, Index lanes) {
     return std::max<Index>(2, (lanes + gain - 1) / gain);
 }
 
+/// Matrices of fewer than least_rows rows are never interleaved.
 template <class T, class A, class B, class Together, class Alone>
-void for_each_qr_block(const BatchView<A>& a, const BatchView<B>* b, const Together& together, const Alone& alone) {
+void for_each_qr_block(Index least_rows, const BatchView<A>& a, const BatchView<B>* b, const Together& together,
+                       const Alone& alone) {
     const Index lanes = simd::kernels<T>().lanes;
     const auto least = [&](Index k) {
         const Index rows = a[k].rows(), elements = rows * a[k].cols();
-        return rows > 1 && elements > 0 && elements <= most_interleaved_qr
+        return rows >= least_rows && elements > 0 && elements <= most_interleaved_qr
                    ? std::optional(least_interleaved_qr(elements, lanes))
                    : std::nullopt;
     };
@@ -141,8 +153,9 @@ void for_each_qr_block(const BatchView<A>& a, const BatchView<B>* b, const Toget
 
 template <class T>
 void batch_qr_factor(const BatchView<T>& a, const BatchView<T>& tau) {
+    constexpr Index least_rows = 2;  // that have reflectors
     for_each_qr_block<T, T, T>(
-        a, nullptr,
+        least_rows, a, nullptr,
         [&](const LaneBlock& block) {
             const View<T> first = a[block.matrix[0]];
             InterleavedQr<T> lanes(first.rows(), first.cols(), MatrixOp::plain, 0, 0);
@@ -158,7 +171,7 @@ template <class T>
 void batch_qr_form(const BatchView<T>& a, const BatchView<const T>& tau) {
     const BatchView<const T>* const second = &tau;
     for_each_qr_block<T>(
-        a, second,
+        1, a, second,
         [&](const LaneBlock& block) {
             const View<T> first = a[block.matrix[0]];
             const Index reflectors = tau[block.matrix[0]].rows();
@@ -178,7 +191,7 @@ void batch_qr_form(const BatchView<T>& a, const BatchView<const T>& tau) {
 template <class T>
 void batch_least_squares(const BatchView<T>& a, const BatchView<T>& b, Index* info) {
     for_each_qr_block<T>(
-        a, &b,
+        1, a, &b,
         [&](const LaneBlock& block) {
             const View<T> first = a[block.matrix[0]], sides = b[block.matrix[0]];
             if (sides.cols() == 0) {  // as LAPACK
@@ -202,6 +215,10 @@ void batch_least_squares(const BatchView<T>& a, const BatchView<T>& b, Index* in
                     std::fill_n(b[k].data() + c * b[k].col_stride(), b[k].rows(), T{});
                 }
                 info[k] = 0;
+                return;
+            }
+            if (b[k].cols() > 0 && is_zero(a[k])) {  // LAPACK has an answer for it
+                info[k] = 1;
                 return;
             }
             const BlasSerial serial;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -20,8 +21,9 @@ T norm_of(Index n, const T* x) {
     T square{}, largest{};
     for (Index i = 0; i < n; ++i) square += x[i] * x[i];
     if (square >= least_square && square <= most_square) return std::sqrt(square);
-    for (Index i = 0; i < n; ++i) largest = std::abs(x[i]) <= largest ? largest : std::abs(x[i]);  // NaN stays
-    if (!(largest > T{} && largest <= std::numeric_limits<T>::max())) return largest;
+    if (std::isnan(square)) return square;
+    for (Index i = 0; i < n; ++i) largest = std::max(largest, std::abs(x[i]));
+    if (largest == T{} || std::isinf(largest)) return largest;
     square = T{};
     for (Index i = 0; i < n; ++i) square += (x[i] / largest) * (x[i] / largest);
     return largest * std::sqrt(square);

@@ -22,6 +22,9 @@ class Fetch {
         for (Index l = 0; l < at_once_ && matrix_ < ahead_.count; ++l) fetch_line();
     }
 
+    /// Whether nothing is left to fetch.
+    bool done() const { return matrix_ >= ahead_.count; }
+
   private:
     static constexpr Index line = 64 / static_cast<Index>(sizeof(T));
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cassert>
+
 #include "kernels/cpu/simd/batch_ahead.hpp"
 #include "kernels/cpu/simd/transpose_kernels.hpp"
 #include "kernels/cpu/simd/vector.hpp"
@@ -274,6 +276,7 @@ struct Batches {
         if (n - j == 2) factor_diagonal<2>(m, j, reciprocals, first_failed);
         if (n - j == 1) factor_diagonal<1>(m, j, reciprocals, first_failed);
         for (int l = 0; l < lanes; ++l) info[l] = first_failed[l];
+        assert(fetch.done());
     }
 
     static void invert_diagonal(Index n, const T* a, Index rs, Index cs, T* reciprocals) {

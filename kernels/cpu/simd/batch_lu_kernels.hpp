@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cassert>
+
 #include "kernels/cpu/simd/batch_ahead.hpp"
 #include "kernels/cpu/simd/vector.hpp"
 
@@ -206,10 +208,16 @@ struct BatchLu {
         for (; first < w.cols; ++first) update_strip<pivoting, width, 1>(w, j, l, first);
     }
 
+    /// Calls of Fetch::step(): one for each column, and one for each strip that a panel updates.
+    static Index steps_of(Work w) {
+        Index steps = w.n;
+        for (Index j = rank; j < w.n; j += rank) steps += (w.cols - j) / strip;
+        return steps + (w.cols - w.n) / strip;
+    }
+
     template <bool pivoting>
     static void factor_columns(Work w, Index* info, const Ahead<T>& ahead) {
-        const Index panels = (w.n + rank - 1) / rank;
-        Fetch<T> fetch(ahead, w.n + panels * (panels - 1) / 2 * (rank / strip));
+        Fetch<T> fetch(ahead, steps_of(w));
         for (Index i = 0; pivoting && i < w.n; ++i) {
             store_mask(w.place + i * lanes, Mask{} + static_cast<Bits>(i));
         }
@@ -220,6 +228,7 @@ struct BatchLu {
         if (w.n - j == 2) step<pivoting, 2>(w, j, failed, fetch);
         if (w.n - j == 1) step<pivoting, 1>(w, j, failed, fetch);
         for (int l = 0; l < lanes; ++l) info[l] = failed[l];
+        assert(fetch.done());
     }
 
     static void factor(Index n, Index columns, T* a, T* multipliers, Bits* order, Index* info, const Ahead<T>& ahead) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cassert>
+
 #include "kernels/cpu/simd/batch_kernels.hpp"
 
 namespace basalt::simd {
@@ -200,7 +202,7 @@ struct BatchQr {
     static void factor(Index m, Index n, T* a, Index rs, Index cs, T* tau, T* work, const Ahead<T>& ahead) {
         const Matrix matrix{a, rs, cs};
         const Index steps = smaller(m, n);
-        Fetch<T> fetch(ahead, steps + 1);
+        Fetch<T> fetch(ahead, steps);
         for (Index j = 0; j < steps; j += rank) {
             Block block{m - j, work, {}};
             const int width = static_cast<int>(smaller(rank, steps - j));
@@ -217,6 +219,7 @@ struct BatchQr {
             }
             if (j + width < n) reflect<true>(block, n - j - width, matrix.at(j, j + width), rs, cs);
         }
+        assert(fetch.done());
     }
 
     static Block load_block(Index m, Index k, Index j, const Matrix& matrix, const T* tau, T* work) {

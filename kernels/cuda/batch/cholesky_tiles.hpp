@@ -9,8 +9,8 @@
 ///
 /// Finished panels stay where the matrix is. Products with them take the left operand from there; the right one, the
 /// rows of the panel's square, goes to shared memory. In a panel, the warp that has its square eliminates tiles on the
-/// diagonal and inverts them. The rows below are multiplied by the inverse, and once more by what is left, so that they
-/// are as accurate as those of a substitution.
+/// diagonal and inverts them. The rows C below become X = C L^-T by the inverse, and the remainder C - X L^T times the
+/// inverse is added to X, so that rows are as accurate as those of a substitution.
 ///
 /// The order of what a product adds up is free. Here lane `quad` has columns 2 quad and 2 quad + 1 of a tile, in left
 /// operands too, so that results become left operands as they are.
@@ -25,7 +25,7 @@ struct CholeskyTileMemory {
 
     static constexpr std::size_t bytes() { return (3 * square + 2 * operand) * sizeof(double) + 16; }
 
-    /// Of the tile on the diagonal before they are scaled, two.
+    /// Two columns of the tile on the diagonal, before they are scaled.
     BASALT_DEVICE double* columns() const { return data; }
     /// L on the diagonal: element (i, j) at [i * tile + j].
     BASALT_DEVICE double* diagonal() const { return data + square; }
@@ -39,7 +39,7 @@ struct CholeskyTileMemory {
 
 static_assert(CholeskyTileMemory::width == lanes);
 
-/// An operand whose elements a number of 31 bits counts.
+/// An operand whose elements are numbered by int.
 struct CountedOperand {
     double* a;
     int down, across, n;
@@ -176,7 +176,7 @@ BASALT_DEVICE int factor_diagonal_tile(const Thread& thread, const CholeskyTileM
     return failed;
 }
 
-/// Tile b of the panel whose first column is j to its place, and the products with it.
+/// Factors and stores tile b of the panel whose first column is j, and subtracts the products with it from later tiles.
 template <int b, class Thread>
 BASALT_DEVICE void factor_tile(const Thread& thread, const CholeskyTileMemory& memory, const CountedOperand& a, int j,
                                TileRows (&c)[CholeskyTileMemory::tiles]) {

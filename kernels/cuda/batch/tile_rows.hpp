@@ -16,7 +16,7 @@ constexpr int lane_rows = 4;  ///< of a lane, 8 apart
 template <class T>
 constexpr int tile_columns = 4 * Chunk<T>::size;
 
-/// Whether a number of 31 bits counts the elements of a matrix.
+/// Whether int can number the elements of a matrix.
 constexpr bool has_counted_elements(Index n, Index ld) { return n * ld <= std::numeric_limits<int>::max(); }
 
 /// Where a lane's part of its warp's rows lies.

@@ -101,7 +101,7 @@ TEMPLATE_TEST_CASE("QR of a small matrix of any size of numbers", "[batch]", flo
     using T = TestType;
     using Limits = std::numeric_limits<T>;
     Runtime runtime(qr_cores());
-    for (const T size : {Limits::denorm_min() * 64, Limits::min() * 8, T{1}, Limits::max() / 1024}) {
+    for (const T size : {Limits::denorm_min() * 65536, Limits::min() * 8, T{1}, Limits::max() / 1024}) {
         for (const Index m : {1, 2, 5, 8}) {
             QrBatch<T> problem(1, m, 5, 1), expected = problem;
             for (Index j = 0; j < 5; ++j) {
@@ -122,6 +122,18 @@ TEMPLATE_TEST_CASE("QR of a small matrix of any size of numbers", "[batch]", flo
             }
             CHECK(relative_difference(problem.tau[0], expected.tau[0]) <= 8 * static_cast<double>(unit));
         }
+    }
+}
+
+TEMPLATE_TEST_CASE("a NaN spreads in the QR of a small matrix", "[batch]", float, double) {
+    using T = TestType;
+    Runtime runtime(qr_cores());
+    for (const Index row : {0, 1, 2}) {
+        QrBatch<T> problem(1, 3, 3, 1);
+        for (Index i = 0; i < 3; ++i) problem.a[0](i, 0) = i == 0 ? T{1} : T{};
+        problem.a[0](row, 0) = std::numeric_limits<T>::quiet_NaN();
+        batch_qr_factor<T>(runtime, problem.a.strided(), problem.tau.strided());
+        for (Index j = 0; j < 3; ++j) CHECK(std::isnan(problem.a[0](0, j)) == (row > 0 || j == 0));
     }
 }
 
@@ -194,6 +206,23 @@ TEMPLATE_TEST_CASE("numbers whose squares overflow or vanish have reflectors", "
                               relative_difference(scaled.tau[k], plain.tau[k])});
         }
         CHECK(worst <= batch_tolerance<T>(10));
+    }
+}
+
+TEMPLATE_TEST_CASE("batched least squares of zero matrices have INFO", "[batch]", float, double) {
+    using T = TestType;
+    Runtime runtime(qr_cores());
+    for (const auto& [m, n] : {std::pair<Index, Index>{1, 3}, {3, 1}, {1, 1}, {4, 5}}) {
+        for (const Index count : {1, 40}) {
+            QrBatch<T> problem(count, m, n, 2);
+            fill_well_conditioned(problem.a);
+            for (Index j = 0; j < n; ++j) {
+                for (Index i = 0; i < m; ++i) problem.a[0](i, j) = T{};
+            }
+            batch_least_squares<T>(runtime, problem.a.strided(), problem.b.strided(), problem.info);
+            CHECK(problem.info[0] == 1);
+            CHECK(std::count(problem.info.begin(), problem.info.end(), 0) == count - 1);
+        }
     }
 }
 
