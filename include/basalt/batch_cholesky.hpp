@@ -80,10 +80,10 @@ void batch_cholesky_factor(Stream stream, Triangle triangle, const BatchView<T>&
 /// potrs.
 template <class T>
 void batch_cholesky_solve(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b);
-/// posv. With BatchFactor::keep it is one kernel or two, whichever was faster. BatchFactor::discard is one pass over the
-/// data, so L must fit into shared memory next to four right-hand sides: on GPUs with 227 kB a block, up to order 256 in
-/// float and 224 in double; UsageError says so of larger matrices. Above order 112 in double, and with several right-hand
-/// sides, keep takes less time.
+/// posv. With BatchFactor::keep it is one kernel or two, whichever was faster. BatchFactor::discard is one pass over
+/// the data, so L must fit into shared memory next to four right-hand sides: on GPUs with 227 kB a block, up to order
+/// 256 in float and 224 in double; UsageError says so of larger matrices. Above order 112 in double, and with several
+/// right-hand sides, keep takes less time.
 template <class T>
 void batch_cholesky_factor_solve(Stream stream, Triangle triangle, const BatchView<T>& a, const BatchView<T>& b,
                                  Index* info, BatchFactor factor = BatchFactor::keep);
