@@ -169,9 +169,8 @@ std::vector<Candidate> library_cholesky(const Problem& problem) {
     }
     if (problem.job == BatchJob::factor && !single && problem.n > device::most_panel_factor) {
         const int threads = device::panel_threads(problem.n, lanes);
-        const int bound = std::max(device::least_tiles_threads, whole(problem.n, 2 * lanes));
-        const int blocks = bound <= 128 ? device::tiles_factor_blocks<128> : device::tiles_factor_blocks<256>;
-        return {{Residence::tiles, tiles_width(problem), threads, bound, blocks}};
+        const int bound = device::tiles_factor_bound(threads);
+        return {{Residence::tiles, tiles_width(problem), threads, bound, device::tiles_factor_blocks(bound)}};
     }
     std::vector<Candidate> all;
     for (const int width : {8, 16, 32}) {

@@ -28,7 +28,8 @@ class NodesOfGrid {
 
     void build() {
         for (const GridTask& task : grid_.tasks()) {
-            Node& node = nodes_.emplace_back(graph_, [this, &task](const flow::continue_msg&) { run(task); });
+            Node& node =
+                nodes_.emplace_back(graph_, [this, &task](const flow::continue_msg&) { work_->run(task, outputs_); });
             for (const std::int32_t column : grid_.inputs(task)) {
                 flow::make_edge(nodes_[grid_.number(task.step - 1, column)], node);
             }
@@ -42,13 +43,6 @@ class NodesOfGrid {
     const TaskGrid& grid() const { return grid_; }
 
   private:
-    void run(const GridTask& task) {
-        const auto columns = grid_.inputs(task);
-        work_->run(
-            task, [&](std::size_t k) { return &outputs_[grid_.number(task.step - 1, columns[k])].output; },
-            outputs_[grid_.number(task.step, task.column)].output);
-    }
-
     const TaskGrid& grid_;
     std::vector<TaskSlot> outputs_;
     const Work* const& work_;

@@ -52,6 +52,14 @@ class Work {
         output = {task.step + 1, task.column};
     }
 
+    /// The same where `outputs` has a slot for each task of the grid, by its number.
+    void run(const GridTask& task, std::vector<TaskSlot>& outputs) const {
+        const auto columns = grid_.inputs(task);
+        run(
+            task, [&](std::size_t k) { return &outputs[grid_.number(task.step - 1, columns[k])].output; },
+            outputs[grid_.number(task.step, task.column)].output);
+    }
+
     /// Inputs that were not those that the pattern names. Read when the run is over.
     std::int64_t wrong() const { return wrong_.load(std::memory_order_relaxed); }
     /// Tasks that ran, counted with an uneven load alone: the counter is shared.

@@ -23,13 +23,7 @@ class TaskflowGrid final : public GridSystem {
         nodes.reserve(grid.tasks().size());
         const Stopwatch watch;
         for (const GridTask& task : grid.tasks()) {
-            tf::Task node = graph.emplace([&work, &task, &outputs] {
-                const TaskGrid& all = work.grid();
-                const auto columns = all.inputs(task);
-                work.run(
-                    task, [&](std::size_t k) { return &outputs[all.number(task.step - 1, columns[k])].output; },
-                    outputs[all.number(task.step, task.column)].output);
-            });
+            tf::Task node = graph.emplace([&work, &task, &outputs] { work.run(task, outputs); });
             for (const std::int32_t column : grid.inputs(task)) nodes[grid.number(task.step - 1, column)].precede(node);
             nodes.push_back(node);
         }
@@ -55,15 +49,8 @@ class TaskflowAsyncGrid final : public GridSystem {
             inputs.clear();
             for (const std::int32_t column : grid.inputs(task))
                 inputs.push_back(nodes[grid.number(task.step - 1, column)]);
-            nodes.push_back(executor_.silent_dependent_async(
-                [&work, &task, &outputs] {
-                    const TaskGrid& all = work.grid();
-                    const auto columns = all.inputs(task);
-                    work.run(
-                        task, [&](std::size_t k) { return &outputs[all.number(task.step - 1, columns[k])].output; },
-                        outputs[all.number(task.step, task.column)].output);
-                },
-                inputs.begin(), inputs.end()));
+            nodes.push_back(executor_.silent_dependent_async([&work, &task, &outputs] { work.run(task, outputs); },
+                                                             inputs.begin(), inputs.end()));
         }
         executor_.wait_for_all();
         return watch.elapsed().wall;

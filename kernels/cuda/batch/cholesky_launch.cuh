@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(device::most_panel_threads,
 
 /// T is double; a template, so that only one of the two precisions has it.
 template <int most_threads, class T>
-__global__ void __launch_bounds__(most_threads, device::tiles_factor_blocks<most_threads>)
+__global__ void __launch_bounds__(most_threads, device::tiles_factor_blocks(most_threads))
     tiles_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const device::CholeskyTileMemory memory{reinterpret_cast<T*>(raw)};
@@ -140,7 +140,9 @@ template <int most_threads, class T>
 void factor_by_tiles(Stream stream, Triangle triangle, const BatchView<T>& a, Index* info) {
     const int threads = device::panel_threads(static_cast<int>(a.shape().rows()), device::lanes);
     if constexpr (most_threads < device::most_panel_threads) {
-        if (threads > most_threads) return factor_by_tiles<most_threads + 64>(stream, triangle, a, info);
+        if (threads > most_threads) {
+            return factor_by_tiles<device::tiles_factor_bound(most_threads + 1)>(stream, triangle, a, info);
+        }
     }
     launch_block_each(stream, tiles_factor_kernel<most_threads, T>, "tiles_factor_kernel", a.count(), threads,
                       device::CholeskyTileMemory::bytes(), triangle, a, info);
@@ -195,7 +197,7 @@ void run_on_gpu(BatchPotrf<T>, Stream stream, Triangle triangle, BatchView<T> a,
     }
     if constexpr (sizeof(T) == 8) {
         if (n > device::most_panel_factor && device::has_counted_elements(n, a.shape().col_stride())) {
-            return factor_by_tiles<device::least_tiles_threads>(stream, triangle, a, info);
+            return factor_by_tiles<device::tiles_factor_bound(1)>(stream, triangle, a, info);
         }
     }
     if (!factor_fits<T>(stream, n, plan, 0)) {

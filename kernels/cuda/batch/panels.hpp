@@ -23,11 +23,10 @@ constexpr int panel_blocks = width * sizeof(T) <= 32   ? 3
 
 /// Matrices of higher order in double precision are factored by tiles (cholesky_tiles.hpp).
 constexpr int most_panel_factor = 112;
-/// There is a kernel for blocks of up to 128, 192 and 256 threads each.
-constexpr int least_tiles_threads = 128;
-/// Least number of these blocks on a multiprocessor: more warps are worth more than more registers for each thread.
-template <int most_threads>
-constexpr int tiles_factor_blocks = most_threads <= 128 ? 4 : 2;
+/// There is a kernel for blocks of up to 128, 192 and 256 threads each. Most threads of the one for `threads`.
+constexpr int tiles_factor_bound(int threads) { return threads <= 128 ? 128 : threads <= 192 ? 192 : 256; }
+/// Least number of its blocks on a multiprocessor: more warps are worth more than more registers for each thread.
+constexpr int tiles_factor_blocks(int bound) { return bound <= 128 ? 4 : 2; }
 /// Whether orders above 32 are factored and solved in one kernel in less time than in two, where the factor is kept.
 template <class T>
 constexpr bool one_kernel_is_faster(Index n, Index sides) {
