@@ -19,6 +19,7 @@
 #include "bench/common/clock.hpp"
 #include "bench/common/command_line.hpp"
 #include "bench/common/record_file.hpp"
+#include "bench/vendor/vendor.hpp"
 #include "io/files/json_record.hpp"
 
 namespace {
@@ -153,6 +154,7 @@ void contest(const Options& options, const Lapack& ours, const Lapack& openblas,
             record["cores"] = basalt::detail::usable_cores();
             record["seconds"] = basalt::median(seconds);
             record["vendor"] = "OpenBLAS";
+            record["vendor_core"] = vendor_core();
             record["vendor_seconds"] = basalt::median(theirs);
             record["ratio"] = basalt::median(theirs) / basalt::median(seconds);
             record["difference"] = difference;
@@ -200,6 +202,7 @@ void overhead(const Options& options, const Lapack& ours, const Lapack& openblas
         record["n"] = n;
         record["ns"] = fast * 1e9;
         record["vendor"] = "OpenBLAS";
+        record["vendor_core"] = vendor_core();
         record["vendor_ns"] = vendor * 1e9;
         fmt::print(table, "dgesv n = {:>3}: {:>9.0f} ns, OpenBLAS {:>9.0f} ns: {:+.0f} ns, {:+.1f} %\n", n, fast * 1e9,
                    vendor * 1e9, (fast - vendor) * 1e9, (fast / vendor - 1) * 100);
@@ -229,6 +232,11 @@ int main(int argc, char** argv) {
     app.add_option("--repeat", options.repeat, "runs; the table shows their median").range(1, 1000);
     app.add_option("--small", options.many, "instead, time this number of small calls, which are passed on")
         .range(1, 10000000);
+    std::string core;
+    app.add_option("--vendor-coretype", core, "processor type whose kernels OpenBLAS uses; auto: its own choice");
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
-    return app.run_program(argc, argv, [&] { return run(options); });
+    return app.run_program(argc, argv, [&] {
+        if (!core.empty()) require_vendor_core(core, argv);
+        return run(options);
+    });
 }
