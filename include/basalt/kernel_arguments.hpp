@@ -64,6 +64,35 @@ class StoredArray {
     std::unique_ptr<Element[]> own_;  ///< of a copy
 };
 
+/// A view as it is stored in a task: in three words instead of five, so that fewer cache lines go from the thread that
+/// submits the task to the one that runs it. One of its strides is 1, as in all views that accesses lead to. An array
+/// of 2^47 elements would fill an address space.
+template <class T>
+class StoredView {
+  public:
+    explicit StoredView(const View<T>& view) : data_(view.data()) {
+        const bool by_columns = view.row_stride() == 1, tall = view.rows() >= view.cols();
+        const auto shorter = static_cast<std::uint64_t>(tall ? view.cols() : view.rows());
+        longer_ = static_cast<std::uint64_t>(tall ? view.rows() : view.cols());
+        tall_ = tall;
+        shorter_low_ = shorter & 0xffff;
+        stride_ = static_cast<std::uint64_t>(by_columns ? view.col_stride() : view.row_stride());
+        by_columns_ = by_columns;
+        shorter_high_ = shorter >> 16;
+    }
+    View<T> view() const {
+        const auto longer = static_cast<Index>(longer_), stride = static_cast<Index>(stride_);
+        const auto shorter = static_cast<Index>(std::uint64_t{shorter_high_} << 16 | shorter_low_);
+        return View<T>(data_, tall_ ? longer : shorter, tall_ ? shorter : longer, by_columns_ ? 1 : stride,
+                       by_columns_ ? stride : 1);
+    }
+
+  private:
+    T* data_;
+    std::uint64_t longer_ : 47, tall_ : 1, shorter_low_ : 16;
+    std::uint64_t stride_ : 47, by_columns_ : 1, shorter_high_ : 16;
+};
+
 /// The views of a range of regions, as they are stored in a task.
 template <class T>
 struct StoredViews : StoredArray<View<T>> {
@@ -96,9 +125,9 @@ template <class Access>
 struct ArgumentOf;
 template <class T>
 struct ArgumentOf<Access<T>> {
-    using Stored = View<T>;
+    using Stored = StoredView<T>;
     using Passed = View<T>;
-    static Stored bind(const Access<T>& access, ArgumentSource& from) { return access.view(*from.bases++); }
+    static Stored bind(const Access<T>& access, ArgumentSource& from) { return Stored(access.view(*from.bases++)); }
 };
 template <class T, class Range>
 struct ArgumentOf<RangeAccess<T, Range>> {
@@ -139,6 +168,10 @@ const Stored& passed(const Stored& argument) {
     return argument;
 }
 template <class T>
+View<T> passed(const StoredView<T>& argument) {
+    return argument.view();
+}
+template <class T>
 Views<T> passed(const StoredViews<T>& argument) {
     return {argument.begin(), argument.size()};
 }
@@ -168,6 +201,12 @@ class DataShifts {
         const Index ld = packed_ld_ != nullptr ? packed_ld_[*datum_] : 0;
         view =
             View<T>(moved(view.data()), view.rows(), view.cols(), view.row_stride(), ld != 0 ? ld : view.col_stride());
+    }
+    template <class T>
+    void move_next(StoredView<T>& stored) {
+        View<T> view = stored.view();
+        move_next(view);
+        stored = StoredView<T>(view);
     }
     template <class T>
     void move_next(StoredViews<T>& stored) {

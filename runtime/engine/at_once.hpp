@@ -57,7 +57,8 @@ class AtOnce {
     /// Of the program's own graph alone, which counts what completes a place at a time.
     bool suits(const Scope& scope, const TaskOptions& options, const KernelOps& ops) const {
         return queued_ != nullptr && &scope == &p_.graph.root() && options.threads.max == 1 && ops.run != nullptr &&
-               !options.place.is_gpu() && !p_.observers.any() && ops.destroy == nullptr && Task::fits_inline(ops);
+               !options.place.is_gpu() && !p_.observers.any() && ops.destroy == nullptr && ops.room_behind == nullptr &&
+               Task::fits_inline(ops, ops.size);
     }
     /// The number of ready tasks is asked for each time: a long task holds up the submitter, but workers find others.
     bool may_run() {

@@ -73,7 +73,7 @@ void Completion::destroy_kernel(Task& task, Worker& worker) {
 }
 
 inline void Completion::clear_payload(Task& task, Worker& worker) {
-    if (task.ops != nullptr && task.ops->destroy == nullptr && task.kernel_is_inline()) {
+    if (task.ops != nullptr && task.ops->destroy == nullptr && !task.kernel_in_block) {
         task.ops = nullptr;
     } else {
         destroy_kernel(task, worker);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "runtime/graph/datum_pool.hpp"
-#include "runtime/graph/task_graph.hpp"
 
 namespace basalt::detail {
 
@@ -46,6 +45,16 @@ bool waits_anyway(const Datum& datum, TaskRef user, const AccessRecord* records,
                       other.datum->home_order == datum.home_order &&
                       other.datum->current->accesses.last_written_by(user, other);
            });
+}
+
+/// A task that uses the version, or used it, and has not completed; an invalid reference where none is known.
+TaskRef user_in_flight(const TaskGraph& graph, const Version& version) {
+    TaskRef found{};
+    version.accesses.any_user([&](TaskRef user) {
+        if (!graph.completed(user)) found = user;
+        return found.valid();
+    });
+    return found;
 }
 
 /// The version as an unused one.
@@ -93,8 +102,9 @@ bool may_rename_array(const TaskGraph& graph, const AccessRecord& record, const 
     if (record.col_begin != 0 || record.col_end != datum.cols) return false;
     const auto times =
         std::count_if(records, records + count, [&](const AccessRecord& other) { return other.datum == &datum; });
+    // what other cores write is looked at last
     return times == 1 && datum.current->accesses.any_user([&](TaskRef user) {
-        return !graph.completed(user) && !waits_anyway(datum, user, records, count);
+        return !waits_anyway(datum, user, records, count) && !graph.completed(user);
     });
 }
 
@@ -112,7 +122,10 @@ Version* fresh_version(const TaskGraph& graph, Datum& datum) {
         if (!datum.unused.empty()) return cleared(datum.unused.pop_front());
         datum.may_have_unused = datum.retired_versions > 0;
     }
-    if (datum.further.size() == most_versions) return nullptr;
+    if (datum.further.size() == most_versions) {
+        if (!datum.former.empty()) datum.in_use_by = user_in_flight(graph, datum.former.front());
+        return nullptr;
+    }
     auto fresh = std::make_unique<Version>();
     fresh->datum = &datum;
     fresh->owned = HostBuffer(datum.bytes());

@@ -4,6 +4,7 @@
 
 #include "runtime/graph/datum.hpp"
 #include "runtime/graph/scope.hpp"
+#include "runtime/graph/task_graph.hpp"
 
 namespace basalt::detail {
 
@@ -41,8 +42,11 @@ inline Version& resolve(Scope& scope, const AccessRecord& record) {
 /// overwrites all of it while others use the current one, for whom it would not wait otherwise.
 inline bool may_rename(const TaskGraph& graph, const Scope& scope, const AccessRecord& record,
                        const AccessRecord* records, std::size_t count) {
-    return record.mode == AccessMode::write && record.datum->renameable && record.datum->home_order == scope.order.id &&
-           may_rename_array(graph, record, records, count);
+    if (record.mode != AccessMode::write || !record.datum->renameable) return false;
+    const Datum& datum = *record.datum;
+    if (datum.home_order != scope.order.id) return false;
+    if (datum.in_use_by.valid() && !graph.completed(datum.in_use_by)) return false;
+    return may_rename_array(graph, record, records, count);
 }
 
 /// Whether a task that uses the version, or used it, has not completed.

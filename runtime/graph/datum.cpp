@@ -10,6 +10,7 @@ void Datum::forget_contents() noexcept {
     std::vector<std::unique_ptr<Version>>().swap(further);
     object.reset();
     former = unused = {};
+    in_use_by = {};
     current = &first;
     rows = 0;
     cols = 0;

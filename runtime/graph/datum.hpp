@@ -86,6 +86,8 @@ struct alignas(64) Datum {
     /// users may still run, and a task that needs a version looks whether they do. Guarded by the home order's lock.
     std::vector<std::unique_ptr<Version>> further;
     VersionList former;
+    /// While this task has not completed, a task that overwrites the datum finds no version to take. Guarded likewise.
+    TaskRef in_use_by{};
     std::shared_ptr<void> object;  ///< a value of the user's own type, which tasks find at the version's base
     bool may_have_unused = false;  ///< there may be versions in `unused`
 

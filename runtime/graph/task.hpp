@@ -94,10 +94,10 @@ class PackedStep {
 /// edges stay on the list until then.
 struct alignas(64) Task {
     static constexpr std::uint32_t no_edge = 0xffffffff;
-    static constexpr int inline_edges = 4;
+    static constexpr int inline_edges = 6;
     static constexpr int inline_accesses = 3;
     static constexpr int recorded_predecessors = 4;
-    static constexpr std::size_t inline_kernel = 128;  // room for three views
+    static constexpr std::size_t inline_kernel = 176;  // room for six views
     static constexpr std::uint8_t several_nodes = 255;
     /// Of `successors`: the device has the task in its stream, and DeviceWork::ends tells where it ends.
     static constexpr std::uint64_t enqueued = std::uint64_t{1} << 63;
@@ -107,7 +107,6 @@ struct alignas(64) Task {
     std::atomic<std::int32_t> pending{0};
     std::uint32_t slot = 0;
     Scope* scope = nullptr;
-    const KernelOps* ops = nullptr;
     std::int32_t priority = 0;
     TaskKind kind = TaskKind::user;
     bool commutes : 1 = false;
@@ -121,23 +120,25 @@ struct alignas(64) Task {
     std::array<std::uint32_t, inline_edges> next_edge{};
     std::atomic<std::uint64_t> stamp{0};
 
-    // -- lines 1 to 3: what it does
+    // -- lines 1 to 4: what it does
+    const KernelOps* ops = nullptr;
     const char* name = nullptr;
+    std::atomic<DeviceWork*> device_work{nullptr};  ///< of a task that runs on a device
+    std::atomic<Scope*> children{nullptr};
+    BoundAccess* more_accesses = nullptr;  ///< all of them, when they are more than fit inline
+    std::uint32_t relay = TaskRef::none;   ///< newest relay, a chain through Relay::previous
+    std::uint32_t access_count : 31 = 0;
+    std::uint32_t kernel_in_block : 1 = false;  ///< `kernel` holds a KernelBlock
+    alignas(8) std::array<std::byte, inline_kernel> kernel{};
+
+    // -- the rest: what it touches, whom it waits for as far as there is room, and what few tasks need
+    std::array<BoundAccess, inline_accesses> accesses{};
+    std::array<std::atomic<std::uint64_t>, recorded_predecessors> predecessors{};
     TileIndex tile{};
     std::uint16_t min_threads = 1;
     std::uint16_t max_threads = 1;
     PackedStep step{};
-    std::uint32_t patience_us = 0;                  ///< Threads::patience
-    std::atomic<DeviceWork*> device_work{nullptr};  ///< of a task that runs on a device
-    std::atomic<Scope*> children{nullptr};
-    std::uint32_t relay = TaskRef::none;  ///< newest relay, a chain through Relay::previous
-    std::uint32_t access_count = 0;
-    BoundAccess* more_accesses = nullptr;  ///< all of them, when they are more than fit inline
-    alignas(8) std::array<std::byte, inline_kernel> kernel{};
-
-    // -- lines 4 and 5: what it touches, and whom it waits for, as far as there is room
-    std::array<BoundAccess, inline_accesses> accesses{};
-    std::array<std::atomic<std::uint64_t>, recorded_predecessors> predecessors{};
+    std::uint32_t patience_us = 0;  ///< Threads::patience
     /// Of an entry of `predecessors`: it is waited for in part, so what it waits for itself is not implied.
     static constexpr std::uint64_t in_part = std::uint64_t{1} << 63;
 
@@ -152,6 +153,7 @@ struct alignas(64) Task {
         recorded.store(0, std::memory_order_relaxed);
         relay = TaskRef::none;
         access_count = 0;
+        kernel_in_block = false;
         more_accesses = nullptr;
         step = {};
         children.store(nullptr, std::memory_order_relaxed);
@@ -214,12 +216,12 @@ struct alignas(64) Task {
         void* memory;
         std::size_t bytes;
     };
-    static bool fits_inline(const KernelOps& ops) {
-        return ops.size <= inline_kernel && ops.align <= alignof(void*) && ops.room_behind == nullptr;
+    /// Whether a kernel that takes as many bytes has room in the task itself.
+    static bool fits_inline(const KernelOps& ops, std::size_t bytes) {
+        return bytes <= inline_kernel && ops.align <= alignof(void*);
     }
-    bool kernel_is_inline() const { return fits_inline(*ops); }
     KernelBlock& kernel_block() { return *std::launder(reinterpret_cast<KernelBlock*>(kernel.data())); }
-    void* kernel_storage() { return kernel_is_inline() ? static_cast<void*>(kernel.data()) : kernel_block().memory; }
+    void* kernel_storage() { return kernel_in_block ? kernel_block().memory : static_cast<void*>(kernel.data()); }
 };
 
 /// "update(3,4)": how errors call a task.
@@ -233,6 +235,6 @@ struct Relay {
     std::uint32_t previous;  ///< next older relay of the same task
     std::array<std::uint32_t, edges> next_edge;
 };
-static_assert(sizeof(Task) == 384 && 64 + sizeof(Relay) <= offsetof(Task, predecessors));
+static_assert(sizeof(Task) == 448 && 64 + sizeof(Relay) <= offsetof(Task, predecessors));
 
 }  // namespace basalt::detail

@@ -22,7 +22,7 @@ struct Action {
 using ActionOps = PlainOps<Action, NoKernel>;
 
 /// More accesses than this make a block task, whose edges are pruned before they are made.
-constexpr std::size_t block_accesses = 4;
+constexpr std::size_t block_accesses = 16;
 
 void give_back_unused(Version& version) {
     version.datum->may_have_unused = true;

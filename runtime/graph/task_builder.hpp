@@ -109,7 +109,7 @@ class TaskBuilder {
     /// Of the reduce accesses, in their order.
     std::span<const std::shared_ptr<Reduction>> reductions() const { return reductions_; }
     void store_kernel(const KernelOps& ops, void* source, void* const* bases) {
-        if (!Task::fits_inline(ops)) return store_in_block(ops, source, bases);
+        if (!Task::fits_inline(ops, ops.size_with_room(source))) return store_in_block(ops, source, bases);
         ops.construct(task().kernel.data(), source, bases);
         task().ops = &ops;  // behind construct(), which may throw
     }

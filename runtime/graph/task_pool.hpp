@@ -44,8 +44,7 @@ class TaskPool {
         // The slot after next may last have been used on another core: have its lines on the way.
         if (cache.count >= ahead) {
             const auto* soon = reinterpret_cast<const char*>(&at(cache.slots[cache.count - ahead]));
-            prefetch_to_write(soon);
-            prefetch_to_write(soon + 64);
+            for (std::size_t line = 0; line < sizeof(Task) / 64; ++line) prefetch_to_write(soon + 64 * line);
         }
         return at(cache.slots[cache.count]);
     }
@@ -72,6 +71,7 @@ class TaskPool {
         const std::size_t bytes = ops.size_with_room(source);
         void* room = blocks_.take(cache.blocks, bytes, ops.align);
         ::new (task.kernel.data()) Task::KernelBlock{room, bytes};
+        task.kernel_in_block = true;
         return room;
     }
     /// Destroys what the task's kernel captured. The task has no kernel afterwards.
@@ -82,9 +82,10 @@ class TaskPool {
     }
     /// The kernel's room is free: nothing was made there, or it was destroyed.
     void forget_kernel(SlotCache& cache, Task& task) {
-        if (!task.kernel_is_inline()) {
+        if (task.kernel_in_block) {
             const Task::KernelBlock block = task.kernel_block();
             blocks_.give_back(cache.blocks, block.memory, block.bytes, task.ops->align);
+            task.kernel_in_block = false;
         }
         task.ops = nullptr;
     }

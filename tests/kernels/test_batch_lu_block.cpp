@@ -75,6 +75,7 @@ std::vector<device::SmallRows<T, Shape>> unread_rows() {
     for (auto& one : memory) {
         std::fill_n(&one.rows[0][0], 2 * Shape::order, std::numeric_limits<T>::quiet_NaN());
         std::fill_n(&one.sides[0][0], 8, std::numeric_limits<T>::quiet_NaN());
+        std::fill_n(&one.reciprocals[0], 2, std::numeric_limits<T>::quiet_NaN());
     }
     return memory;
 }
@@ -288,18 +289,21 @@ TEMPLATE_TEST_CASE("a block of threads has the LU of a matrix by tiles", "[kerne
     check_lu_tiles<TestType>(257, 0, LuCall::solve, true);
 }
 
-TEMPLATE_TEST_CASE("LU by tiles has LAPACK's pivots among equals, and its NaN and infinities", "[kernels]", float,
-                   double) {
-    using T = TestType;
+namespace {
+
+/// factor(a, pivots) is to have LAPACK's pivots among equals, and its NaN and infinities.
+template <class T, class Factor>
+void check_unusual_pivots(Index n, const Factor& factor) {
     using Limits = std::numeric_limits<T>;
-    const int n = 70;
     struct Mark {
         Index row, column;
         T value;
     };
-    for (const Mark& mark : {Mark{0, 0, T{1}}, Mark{0, 0, Limits::quiet_NaN()}, Mark{41, 3, Limits::quiet_NaN()},
-                             Mark{5, 50, Limits::infinity()}, Mark{20, 20, -Limits::infinity()},
-                             Mark{69, 69, Limits::quiet_NaN()}, Mark{7, 2, Limits::denorm_min() * 8}}) {
+    for (Mark mark : {Mark{0, 0, T{1}}, Mark{0, 0, Limits::quiet_NaN()}, Mark{41, 3, Limits::quiet_NaN()},
+                      Mark{5, 50, Limits::infinity()}, Mark{20, 20, -Limits::infinity()},
+                      Mark{69, 69, Limits::quiet_NaN()}, Mark{7, 2, Limits::denorm_min() * 8}}) {
+        mark.row %= n;
+        mark.column %= n;
         BatchMemory<T> a{1, n, n, 3};
         unsigned state = 5;
         for (Index j = 0; j < n; ++j) {  // few values, so that many magnitudes are equal
@@ -312,8 +316,8 @@ TEMPLATE_TEST_CASE("LU by tiles has LAPACK's pivots among equals, and its NaN an
         a[0](mark.row, mark.column) = mark.value;
         BatchMemory<T> expected = a;
         std::vector<Index> pivots(static_cast<std::size_t>(n)), expected_pivots;
-        INFO("element (" << mark.row << ", " << mark.column << ") is " << mark.value);
-        CHECK(factor_by_tiles(a[0], pivots, true) == plain_elimination(expected[0], expected_pivots));
+        INFO("order " << n << ", element (" << mark.row << ", " << mark.column << ") is " << mark.value);
+        CHECK(factor(a[0], pivots) == plain_elimination(expected[0], expected_pivots));
         // a growing error decides between magnitudes that are equal without it
         const std::ptrdiff_t sure = 6;
         CHECK(std::equal(pivots.begin(), pivots.begin() + sure, expected_pivots.begin()));
@@ -324,4 +328,38 @@ TEMPLATE_TEST_CASE("LU by tiles has LAPACK's pivots among equals, and its NaN an
         }
         CHECK(same);
     }
+}
+
+/// One warp, with copies of the matrix as its others.
+template <int most, class T>
+int factor_small(View<T> a, std::vector<Index>& pivots) {
+    using Shape = device::SmallShape<T, most>;
+    BatchMemory<T> copies{Shape::in_warp, a.rows(), a.cols(), 1};
+    BatchMemory<Index> places{Shape::in_warp, a.rows(), 1};
+    const auto copy = [](View<const T> from, View<T> to) {
+        for (Index j = 0; j < from.cols(); ++j) {
+            for (Index i = 0; i < from.rows(); ++i) to(i, j) = from(i, j);
+        }
+    };
+    for (Index k = 0; k < Shape::in_warp; ++k) copy(a, copies[k]);
+    auto memory = unread_rows<T, Shape>();
+    int info = 0;
+    EmulatedBlock(1, false).run([&](const EmulatedBlock::Thread& thread) {
+        const int k = thread.lane / Shape::own_lanes;
+        info = device::lu_factor_small<Shape>(thread, memory[static_cast<std::size_t>(k)], device::whole(copies[k]),
+                                              device::Pivoting::partial, places[k].data());
+    });
+    copy(copies[Shape::in_warp - 1], a);
+    pivots.assign(places[Shape::in_warp - 1].data(), places[Shape::in_warp - 1].data() + a.rows());
+    return info;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("LU has LAPACK's pivots among equals, and its NaN and infinities", "[kernels]", float, double) {
+    using T = TestType;
+    check_unusual_pivots<T>(70, [](View<T> a, std::vector<Index>& pivots) { return factor_by_tiles(a, pivots, true); });
+    check_unusual_pivots<T>(8, factor_small<8, T>);
+    check_unusual_pivots<T>(13, factor_small<16, T>);
+    check_unusual_pivots<T>(29, factor_small<32, T>);
 }

@@ -61,6 +61,27 @@ std::vector<Array<int>> numbered(Runtime& runtime, int count) {
 
 }  // namespace
 
+TEST_CASE("a view is the same after a task has stored it") {
+    const auto is_same = [](const View<double>& view) {
+        const View<double> stored = detail::StoredView<double>(view).view();
+        return stored.data() == view.data() && stored.rows() == view.rows() && stored.cols() == view.cols() &&
+               stored.row_stride() == view.row_stride() && stored.col_stride() == view.col_stride();
+    };
+    double element = 0;
+    const Index most = (Index{1} << 47) - 1, wide = Index{1} << 32;
+    for (const Index rows : {Index{0}, Index{1}, Index{2}, Index{65535}, Index{65536}, wide - 1, most}) {
+        CHECK(is_same(View<double>(&element, rows)));
+        for (const Index cols : {Index{0}, Index{1}, Index{3}, Index{65537}, wide - 1}) {
+            for (const Index ld : {Index{1}, Index{7}, rows, most}) {
+                INFO(rows << " x " << cols << ", leading dimension " << ld);
+                CHECK(is_same(View<double>::column_major(&element, rows, cols, ld)));
+                CHECK(is_same(View<double>::row_major(&element, cols, rows, ld)));
+            }
+        }
+    }
+    CHECK(is_same(View<double>(nullptr, 0)));
+}
+
 TEST_CASE("a kernel gets a Team only if it cannot be called without") {
     const Watchdog watchdog;
     Runtime rt(workers_and_gpus(0));

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "kernels/cuda/batch/pivot_keys.hpp"
 #include "kernels/cuda/batch/small.hpp"
 
 /// LU of orders up to 32: a matrix in the registers of a warp or of a part of one, a row to a lane.
@@ -35,6 +36,7 @@ struct SmallRows {
     static constexpr int most_sides = 4;
     alignas(16) T rows[2][Shape::order];
     T sides[2][most_sides];
+    T reciprocals[2];
 };
 
 BASALT_DEVICE float magnitude(float x) { return x < 0 ? -x : x; }
@@ -107,28 +109,36 @@ BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& mem
     lane.info = 0;
     BASALT_UNROLL
     for (int k = 0; k < order; ++k) {
+        T reciprocal{};
+        const auto prepare = [&] { reciprocal = in_advance(reciprocal_or_zero(thread, lane.row[k])); };
+        bool best = lane.place == k;
         if (pivoting == Pivoting::partial) {
             const bool padding = own >= n && k < n;
-            const int chosen = best_of_lanes<Shape::own_lanes>(thread, padding ? no_candidate<T>(lane.place)
-                                                                               : candidate(lane.row[k], lane.place, k))
-                                   .place;
+            const unsigned found = best_lane_of_group<Shape::own_lanes, T>(
+                thread, padding ? 0U : pivot_key(lane.row[k], lane.place, k), best,
+                [&] { return magnitude_bits(lane.row[k]).low; }, [&] { return lane.place; }, prepare);
+            const int chosen = thread.from_lane(lane.place, lowest_bit(found));
             if (own == k) lane.pivot = chosen + 1;
-            lane.place = lane.place == chosen ? k : lane.place == k ? chosen : lane.place;
+            lane.place = best ? k : lane.place == k ? chosen : lane.place;
+        } else {
+            prepare();
         }
         // the next but one row comes here only after all lanes have met again, with this one read
         T* const row = memory.rows[k % 2];
-        if (lane.place == k) {
+        if (best) {
             BASALT_UNROLL
-            for (int j = k; j < order; ++j) row[j] = lane.row[j];
+            for (int j = k / size * size; j < order; ++j) row[j] = lane.row[j];
             BASALT_UNROLL
             for (int s = 0; s < sides; ++s) memory.sides[k % 2][s] = lane.b[s];
+            memory.reciprocals[k % 2] = reciprocal;
         }
         thread.sync_warp();
         const Chunk<T> first = load_chunk(row + k / size * size);
-        const T pivot = first.value[k % size];
-        if (lane.info == 0 && pivot == T{0}) lane.info = k + 1;
+        const T pivot = first.value[k % size], factor = memory.reciprocals[k % 2];
+        if (lane.info == 0 && is_zero(pivot)) lane.info = k + 1;
         const bool below = lane.place > k;
-        const T m = below ? multiplier(lane.row[k], pivot, T{1} / pivot) : T{0};
+        T m = lane.row[k] * factor;
+        if (__builtin_expect(is_zero(factor), 0)) m = lane.row[k] / pivot;
         if (below) lane.row[k] = m;
         BASALT_UNROLL
         for (int g = k / size; g < order / size; ++g) {
