@@ -30,7 +30,9 @@ std::size_t with_width_of(int width, const F& f, std::integer_sequence<int, widt
 template <class T, int order>
 std::size_t lanes_bytes_of(const Problem& problem) {
     using Shape = device::SmallShape<T, order>;
-    if (problem.routine == Routine::lu) return sizeof(device::SmallRows<T, Shape>);
+    if (problem.routine == Routine::lu) {
+        return problem.job == BatchJob::solve ? sizeof(device::SmallSides<T>) : sizeof(device::SmallRows<T, Shape>);
+    }
     if (problem.routine == Routine::qr) return sizeof(device::SmallVectors<T, Shape>);
     return problem.job == BatchJob::factor  ? sizeof(device::SmallColumns<T, Shape>)
            : problem.job == BatchJob::solve ? sizeof(device::SmallFactor<T, Shape>)

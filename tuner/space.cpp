@@ -248,7 +248,9 @@ std::optional<Pruned> why_pruned(const Problem& problem, const Candidate& candid
         return Pruned::threads;
     }
     const std::size_t shared = shared_bytes(problem, candidate);
-    if (shared > limits.shared_a_block ||
+    // of lanes it is declared in the kernel, for which the compiler has a limit of its own
+    constexpr std::size_t most_declared = 48 * 1024;
+    if (shared > (candidate.residence == Residence::lanes ? most_declared : limits.shared_a_block) ||
         (shared + limits.shared_reserved) * static_cast<std::size_t>(blocks) > limits.shared_a_multiprocessor) {
         return Pruned::shared;
     }

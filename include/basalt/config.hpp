@@ -31,7 +31,7 @@ struct Config {
     /// Most tasks of one submitting scope in flight, which bounds the memory that tasks take up. When there are as
     /// many, submit() runs other tasks instead of returning at once. 0: no limit. Then submit() never runs tasks and
     /// never waits, so a program may hold a mutex over submit() that its tasks lock as well. Each task in flight takes
-    /// about 400 bytes, and from 16 million on submit() throws std::bad_alloc.
+    /// about 450 bytes, and from 16 million on submit() throws std::bad_alloc.
     std::size_t window = 4096;
     /// Bind workers to cores: those that fewest threads of other runtimes are bound to. So runtimes of one process, and
     /// those of several that share a network namespace, have cores of their own while there are enough. A runtime on

@@ -73,7 +73,7 @@ template <class T, class Shape>
 std::vector<device::SmallRows<T, Shape>> unread_rows() {
     std::vector<device::SmallRows<T, Shape>> memory(Shape::in_warp);
     for (auto& one : memory) {
-        std::fill_n(&one.rows[0][0], 2 * Shape::order, std::numeric_limits<T>::quiet_NaN());
+        std::fill_n(&one.rows[0][0], Shape::order * one.ld, std::numeric_limits<T>::quiet_NaN());
         std::fill_n(&one.sides[0][0], 8, std::numeric_limits<T>::quiet_NaN());
         std::fill_n(&one.reciprocals[0], 2, std::numeric_limits<T>::quiet_NaN());
     }

@@ -26,6 +26,16 @@ struct remove_const<const T> {
 };
 template <class T>
 using remove_const_t = typename remove_const<T>::type;
+template <bool condition, class T, class F>
+struct conditional {
+    using type = T;
+};
+template <class T, class F>
+struct conditional<false, T, F> {
+    using type = F;
+};
+template <bool condition, class T, class F>
+using conditional_t = typename conditional<condition, T, F>::type;
 template <bool condition, class T = void>
 struct enable_if {};
 template <class T>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cuda/batch/candidate_arguments.hpp"
 #include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/lu_tiles.hpp"
@@ -114,10 +116,11 @@ __device__ void cholesky_in_block(const CandidateArguments& c) {
 template <BatchJob job, int most, int threads, class T>
 __device__ void lu_in_lanes(const CandidateArguments& c) {
     using Shape = SmallShape<T, most>;
-    __shared__ SmallRows<T, Shape> memory[LanesPlace<Shape, threads>::groups];
+    using Memory = std::conditional_t<job == BatchJob::solve, SmallSides<T>, SmallRows<T, Shape>>;
+    __shared__ Memory memory[LanesPlace<Shape, threads>::groups];
     const LanesPlace<Shape, threads> lanes_of;
     const CandidatePlace<T> own(c, lanes_of.number());
-    SmallRows<T, Shape>& rows = memory[lanes_of.group];
+    Memory& rows = memory[lanes_of.group];
     if constexpr (job == BatchJob::factor) {
         own.report(c, lanes_of.first,
                    lu_factor_small<Shape>(lanes_of.thread, rows, own.matrix(c), Pivoting::partial, own.pivots(c)));

@@ -44,7 +44,7 @@ template <class Shape, int sides, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     lu_small_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
                           const Index* info) {
-    __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallSides<T> memory[small_threads / Shape::own_lanes];
     const SmallPlace<Shape> place;
     const bool failed = info != nullptr && place.number < factors.count() && info[place.number] > 0;
     device::lu_solve_small<Shape, sides>(BlockThread(), memory[place.group],
@@ -67,7 +67,7 @@ template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     lu_small_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse,
                            Index* info) {
-    __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallSides<T> memory[small_threads / Shape::own_lanes];
     const SmallPlace<Shape> place;
     const auto own = matrix_or_none(factors, place.number);
     const int failed =

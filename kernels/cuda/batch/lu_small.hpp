@@ -1,15 +1,13 @@
 #pragma once
 
-#include <limits>
-
 #include "kernels/cuda/batch/pivot_keys.hpp"
 #include "kernels/cuda/batch/small.hpp"
 
 /// LU of orders up to 32: a matrix in the registers of a warp or of a part of one, a row to a lane.
 ///
-/// Rows do not change lanes: each lane knows the place of its row in the order of the pivots, and a row that was a
-/// pivot is left alone afterwards. So pivoting costs a search and no exchange, and rows go to their places when they
-/// are written.
+/// Rows do not change lanes: each lane knows the place of its row in the order of the pivots. So pivoting costs a
+/// search and no exchange, and rows go to their places when they are written. A row that was a pivot goes on to be
+/// changed with the others, which saves asking in each instruction; what counts of it lies in shared memory.
 namespace basalt::cuda_detail::batch {
 
 /// A whole column-major matrix of rows x cols; rows = 0 for none.
@@ -30,62 +28,23 @@ BASALT_DEVICE Whole<T> whole(const View<T>& matrix) {
     return {matrix.data(), matrix.col_stride(), static_cast<int>(matrix.rows()), static_cast<int>(matrix.cols())};
 }
 
-/// Of a matrix: two rows at a time, and what belongs to them of the right-hand sides.
-template <class T, class Shape>
-struct SmallRows {
+/// Of a matrix: what belongs to two rows of the right-hand sides.
+template <class T>
+struct SmallSides {
     static constexpr int most_sides = 4;
-    alignas(16) T rows[2][Shape::order];
     T sides[2][most_sides];
+};
+
+/// And its rows from the diagonal on, in the order of the pivots, with the pivots' reciprocals two at a time.
+template <class T, class Shape>
+struct SmallRows : SmallSides<T> {
+    static constexpr int ld = Shape::order + Chunk<T>::size;  ///< chunks of eight rows lie in different banks
+    alignas(16) T rows[Shape::order][ld];
     T reciprocals[2];
 };
 
 BASALT_DEVICE float magnitude(float x) { return x < 0 ? -x : x; }
 BASALT_DEVICE double magnitude(double x) { return x < 0 ? -x : x; }
-
-/// A row that may become the pivot of a step: how large its element is, and its place.
-template <class T>
-struct Candidate {
-    T size;
-    int place;
-};
-
-/// A row that takes no part: of the padding, or a pivot before.
-template <class T>
-BASALT_DEVICE Candidate<T> no_candidate(int place) {
-    return {T{-2}, place};
-}
-/// What the element x of a row at `place` counts in step k: nothing where the row was a pivot before; a NaN wins on the
-/// diagonal, and counts less than a number elsewhere.
-template <class T>
-BASALT_DEVICE Candidate<T> candidate(T x, int place, int k) {
-    if (place < k) return no_candidate<T>(place);
-    if (x != x) return {place == k ? std::numeric_limits<T>::infinity() : T{-1}, place};
-    return {magnitude(x), place};
-}
-
-template <class T>
-BASALT_DEVICE Candidate<T> better(const Candidate<T>& a, const Candidate<T>& b) {
-    return b.size > a.size || (b.size == a.size && b.place < a.place) ? b : a;
-}
-
-/// The best candidate of the lanes of a matrix, the same in all of them.
-template <int own_lanes, class T, class Thread>
-BASALT_DEVICE Candidate<T> best_of_lanes(const Thread& thread, Candidate<T> own) {
-    BASALT_UNROLL
-    for (int distance = own_lanes / 2; distance > 0; distance /= 2) {
-        const Candidate<T> other{thread.from_lane(own.size, thread.lane ^ distance),
-                                 thread.from_lane(own.place, thread.lane ^ distance)};
-        own = better(own, other);
-    }
-    return own;
-}
-
-/// The multiplier of x with a pivot that may have no reciprocal.
-template <class T>
-BASALT_DEVICE T multiplier(T x, T pivot, T reciprocal) {
-    if (pivot == T{0}) return x;
-    return magnitude(pivot) < std::numeric_limits<T>::min() ? x / pivot : x * reciprocal;
-}
 
 /// A lane's row of a matrix and what goes with it.
 template <class T, class Shape, int sides>
@@ -123,11 +82,11 @@ BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& mem
         } else {
             prepare();
         }
-        // the next but one row comes here only after all lanes have met again, with this one read
-        T* const row = memory.rows[k % 2];
+        T* const row = memory.rows[k];
         if (best) {
             BASALT_UNROLL
             for (int j = k / size * size; j < order; ++j) row[j] = lane.row[j];
+            // those of the next but one row come here only after all lanes have met again, with these read
             BASALT_UNROLL
             for (int s = 0; s < sides; ++s) memory.sides[k % 2][s] = lane.b[s];
             memory.reciprocals[k % 2] = reciprocal;
@@ -136,28 +95,36 @@ BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& mem
         const Chunk<T> first = load_chunk(row + k / size * size);
         const T pivot = first.value[k % size], factor = memory.reciprocals[k % 2];
         if (lane.info == 0 && is_zero(pivot)) lane.info = k + 1;
-        const bool below = lane.place > k;
         T m = lane.row[k] * factor;
         if (__builtin_expect(is_zero(factor), 0)) m = lane.row[k] / pivot;
-        if (below) lane.row[k] = m;
+        lane.row[k] = m;
         BASALT_UNROLL
         for (int g = k / size; g < order / size; ++g) {
             const Chunk<T> chunk = g == k / size ? first : load_chunk(row + g * size);
             BASALT_UNROLL
             for (int e = 0; e < size; ++e) {
-                if (g * size + e > k && below) lane.row[g * size + e] -= m * chunk.value[e];
+                if (g * size + e > k) lane.row[g * size + e] -= m * chunk.value[e];
             }
         }
         BASALT_UNROLL
         for (int s = 0; s < sides; ++s) {
-            if (below) lane.b[s] -= m * memory.sides[k % 2][s];
+            if (lane.place > k) lane.b[s] -= m * memory.sides[k % 2][s];
+        }
+    }
+    const T* const upper = memory.rows[lane.place < order ? lane.place : 0];
+    BASALT_UNROLL
+    for (int g = 0; g < order / size; ++g) {
+        const Chunk<T> chunk = load_chunk(upper + g * size);
+        BASALT_UNROLL
+        for (int e = 0; e < size; ++e) {
+            if (g * size + e >= lane.place) lane.row[g * size + e] = chunk.value[e];
         }
     }
 }
 
 /// b := U^-1 b; afterwards lane.b is the unknown with the number of the lane's place.
 template <int sides, class T, class Shape, class Thread>
-BASALT_DEVICE void substitute_upper(const Thread& thread, SmallRows<T, Shape>& memory, LuRow<T, Shape, sides>& lane) {
+BASALT_DEVICE void substitute_upper(const Thread& thread, SmallSides<T>& memory, LuRow<T, Shape, sides>& lane) {
     thread.sync_warp();  // what was read of the last row of an elimination
     BASALT_UNROLL
     for (int k = Shape::order - 1; k >= 0; --k) {
@@ -248,7 +215,7 @@ BASALT_DEVICE int exchanged_row(const Thread& thread, int n, const Index* pivots
 
 /// B := A^-1 B with the factors of A.
 template <class Shape, int sides, class T, class Thread>
-BASALT_DEVICE void lu_solve_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<const T>& a,
+BASALT_DEVICE void lu_solve_small(const Thread& thread, SmallSides<T>& memory, const Whole<const T>& a,
                                   const Index* pivots, const RightSides<T>& right) {
     const int own = thread.lane % Shape::own_lanes;
     const int source = exchanged_row<Shape>(thread, a.rows, pivots);
@@ -272,7 +239,7 @@ BASALT_DEVICE void lu_solve_small(const Thread& thread, SmallRows<T, Shape>& mem
 
 /// C := A^-1 with the factors of A, which may lie in C's place. Returns INFO; C stays as it is where that is not 0.
 template <class Shape, int sides, class T, class Thread>
-BASALT_DEVICE int lu_invert_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<const T>& a,
+BASALT_DEVICE int lu_invert_small(const Thread& thread, SmallSides<T>& memory, const Whole<const T>& a,
                                   const Index* pivots, const Whole<T>& inverse) {
     const int own = thread.lane % Shape::own_lanes, begin = thread.lane - own;
     const int source = exchanged_row<Shape>(thread, a.rows, pivots);
