@@ -32,7 +32,8 @@ constexpr std::size_t margin_bytes = std::size_t{16} << 20;
 // Of a machine with more cores not all are reserved: the table of OpenBLAS has few more entries.
 constexpr int most_buffers = 64;
 
-std::mutex buffers_lock;  // guards the two below; and one request at a time looks for room
+constinit std::mutex buffers_lock;  // guards the two below; and one request at a time looks for room
+const detail::HeldDuringForks<buffers_lock> buffers_are_known;
 int reserved_threads = 0;
 int mapped = 0;
 
@@ -72,7 +73,6 @@ void map_buffers(int count) {
 }  // namespace
 
 BlasBuffers::BlasBuffers(int threads) : threads_(threads) {
-    [[maybe_unused]] static const bool once = (detail::hold_during_fork<buffers_lock>(), true);
     const std::lock_guard guard(buffers_lock);
     const auto limit = address_space_limit();
     const int wanted = std::min(reserved_threads + threads + pool_threads(), most_buffers);

@@ -65,10 +65,16 @@ void keep_for_ever(T object) {
 }
 
 /// From now on a thread that forks holds the lock meanwhile, so that the child process finds what it guards whole and
-/// the lock free. To be called once for each lock, before its first use or by its holder.
+/// the lock free. To be called once for each lock, before its first use or by its holder, while no other thread forks:
+/// that one would not hold the lock.
 template <auto& lock>
 void hold_during_fork() {
     pthread_atfork([] { lock.lock(); }, [] { lock.unlock(); }, [] { lock.unlock(); });
 }
+/// Does so when the library is loaded: an object next to the lock.
+template <auto& lock>
+struct HeldDuringForks {
+    HeldDuringForks() { hold_during_fork<lock>(); }
+};
 
 }  // namespace basalt::detail

@@ -14,7 +14,11 @@ namespace basalt {
 
 namespace {
 
-std::mutex names_lock;  // guards the names of tasks
+constinit std::mutex names_lock;
+const detail::HeldDuringForks<names_lock> names_stay_whole;
+/// The names of tasks; guarded by the lock. Nodes never move. Never destroyed: tasks may run until the process ends.
+/// Made under the lock, since a child process would wait for another thread's static variable that is being made.
+constinit std::set<std::string, std::less<>>* names = nullptr;
 
 }  // namespace
 
@@ -29,9 +33,8 @@ std::string TileIndex::text() const {
 }
 
 TaskName TaskName::intern(std::string_view text) {
-    // Nodes never move. Never destroyed: tasks may run until the process ends.
-    static auto* const names = (detail::hold_during_fork<names_lock>(), new std::set<std::string, std::less<>>);
     const std::lock_guard guard(names_lock);
+    if (names == nullptr) names = new std::set<std::string, std::less<>>;
     auto it = names->find(text);
     if (it == names->end()) it = names->emplace(text).first;
     return {it->c_str(), Interned{}};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,12 +66,13 @@ class StoredArray {
 };
 
 /// A view as it is stored in a task: in three words instead of five, so that fewer cache lines go from the thread that
-/// submits the task to the one that runs it. One of its strides is 1, as in all views that accesses lead to. An array
-/// of 2^47 elements would fill an address space.
+/// submits the task to the one that runs it. One of its strides is 1, as in all views that accesses lead to, and
+/// sizes and strides are below 2^47.
 template <class T>
 class StoredView {
   public:
     explicit StoredView(const View<T>& view) : data_(view.data()) {
+        assert(view.row_stride() == 1 || view.col_stride() == 1);
         const bool by_columns = view.row_stride() == 1, tall = view.rows() >= view.cols();
         const auto shorter = static_cast<std::uint64_t>(tall ? view.cols() : view.rows());
         longer_ = static_cast<std::uint64_t>(tall ? view.rows() : view.cols());

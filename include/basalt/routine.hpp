@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "basalt/future.hpp"
 #include "basalt/task_handle.hpp"
 #include "basalt/task_options.hpp"
+#include "basalt/view.hpp"
 
 namespace basalt {
 
@@ -188,6 +190,11 @@ inline Routine<void> RoutinePromise<void>::get_return_object() {
     return Routine<void>(std::coroutine_handle<RoutinePromise>::from_promise(*this));
 }
 
+template <class T>
+inline constexpr bool is_view = false;
+template <class T>
+inline constexpr bool is_view<View<T>> = true;
+
 /// A kernel that is a coroutine: the task owns its frame.
 template <class T>
 struct Delivery<Routine<T>> {
@@ -199,12 +206,21 @@ struct Delivery<Routine<T>> {
     struct Kernel {
         F function;
         [[no_unique_address]] Value value;
-        Routine<T> running{};  // behind the function, which it may refer to: it ends first
+        std::shared_ptr<const void> views{};
+        Routine<T> running{};  // behind the function and the views, which it may refer to: it ends first
 
         template <class... Argument>
         requires std::is_invocable_v<F&, const Argument&...>
         void operator()(const Argument&... argument) {
-            running = function(argument...);
+            if constexpr ((is_view<Argument> || ...)) {
+                // what is passed ends with this call, but the coroutine's parameters may be references
+                using Kept = std::tuple<std::conditional_t<is_view<Argument>, const Argument, const Argument&>...>;
+                const auto kept = std::make_shared<const Kept>(argument...);
+                views = kept;
+                running = std::apply(function, *kept);
+            } else {
+                running = function(argument...);
+            }
             if (!running.coroutine_) refuse_empty("the kernel returned an empty Routine");
             if constexpr (!std::is_void_v<T>) running.coroutine_.promise().value = value.get();
             begin_coroutine(running.coroutine_);

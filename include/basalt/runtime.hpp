@@ -124,6 +124,7 @@ class Runtime {
     /// An access is read(x), write(x), readwrite(x) or commute(x), where x is an array, a region, or a range of those
     /// such as a std::vector<Array<double>>, or reduce(x, identity, combine), where x is an array or a region. The
     /// kernel gets a View for an array or region and Views, a std::span of them, for a range, and nothing for a Token.
+    /// A View is passed by value: children that use it after the kernel has returned capture a copy, not a reference.
     /// Among the accesses, after(handles...) names tasks to follow.
     ///
     /// The CPU kernel is called as f(views...), f(team, views...), f() or f(team), the cuda kernel as g(stream,

@@ -45,7 +45,8 @@ inline bool may_rename(const TaskGraph& graph, const Scope& scope, const AccessR
     if (record.mode != AccessMode::write || !record.datum->renameable) return false;
     const Datum& datum = *record.datum;
     if (datum.home_order != scope.order.id) return false;
-    if (datum.in_use_by.valid() && !graph.completed(datum.in_use_by)) return false;
+    const bool all_in_use = datum.in_use_by.valid() && !datum.may_have_unused && !graph.completed(datum.in_use_by);
+    if (all_in_use) return false;
     return may_rename_array(graph, record, records, count);
 }
 

@@ -80,16 +80,17 @@ struct alignas(64) Datum {
     /// Which of the place's tenants this is, see DatumPool. Changed by the thread that registers the datum or gives it
     /// up; a thread that submits at the same time may see the old one or the new one.
     std::atomic<std::uint32_t> generation{0};
+    /// A task that uses the oldest of `former`, when there were as many versions as there may be: before it has
+    /// completed none is free, unless some are unused. Guarded by the home order's lock.
+    TaskRef in_use_by{};
+    bool may_have_unused = false;  ///< there may be versions in `unused`
 
     alignas(64) Version first;
     /// Other versions that renaming has made, and those that were current and have no residency, oldest first: their
     /// users may still run, and a task that needs a version looks whether they do. Guarded by the home order's lock.
     std::vector<std::unique_ptr<Version>> further;
     VersionList former;
-    /// While this task has not completed, a task that overwrites the datum finds no version to take. Guarded likewise.
-    TaskRef in_use_by{};
     std::shared_ptr<void> object;  ///< a value of the user's own type, which tasks find at the version's base
-    bool may_have_unused = false;  ///< there may be versions in `unused`
 
     void prefetch() const {
         const auto* begin = reinterpret_cast<const char*>(this);

@@ -229,7 +229,7 @@ std::string task_label(const Task& task);
 
 /// A slot that carries incoming edges of a task with more than fit inside it.
 struct Relay {
-    static constexpr int edges = 70;  // up to `predecessors`, which other threads may still read
+    static constexpr int edges = 78;  // up to `predecessors`, which other threads may still read
 
     std::uint32_t target;    ///< slot of the task the edges lead to
     std::uint32_t previous;  ///< next older relay of the same task

@@ -12,10 +12,10 @@ namespace basalt::detail {
 
 namespace {
 
-std::mutex allocation_lock;  // held while oneTBB holds locks, which it does not free in a child process
+constinit std::mutex allocation_lock;  // held while oneTBB holds locks, which it does not free in a child process
+const HeldDuringForks<allocation_lock> allocation_is_over;
 
 Task* allocate_chunk() {
-    [[maybe_unused]] static const bool once = (hold_during_fork<allocation_lock>(), true);
     const std::lock_guard guard(allocation_lock);
     return tbb::cache_aligned_allocator<Task>().allocate(TaskPool::chunk_slots);
 }

@@ -41,7 +41,8 @@ class TaskPool {
     Task& take(SlotCache& cache) {
         if (cache.count == 0) refill(cache);
         --cache.count;
-        // The slot after next may last have been used on another core: have its lines on the way.
+        // The slot that is taken `ahead` tasks later may last have been used on another core: have its lines on the
+        // way.
         if (cache.count >= ahead) {
             const auto* soon = reinterpret_cast<const char*>(&at(cache.slots[cache.count - ahead]));
             for (std::size_t line = 0; line < sizeof(Task) / 64; ++line) prefetch_to_write(soon + 64 * line);

@@ -29,8 +29,9 @@ std::vector<LivingRuntime*>& runtimes() {
 /// What the process does to its runtimes.
 class LivingRuntimes {
   public:
+    static void watch_process() { [[maybe_unused]] static const bool once = begin_to_watch(); }
     static void add(LivingRuntime& runtime) {
-        [[maybe_unused]] static const bool once = watch_process();
+        watch_process();
         const std::lock_guard guard(runtimes_lock);
         runtimes().push_back(&runtime);
     }
@@ -58,7 +59,8 @@ class LivingRuntimes {
 
   private:
     /// A child process calls what was registered first first: the locks are free when it leaves the runtimes.
-    static bool watch_process() {
+    static bool begin_to_watch() {
+        runtimes();
         set_exit_action(leave_at_exit);
         DatumPool::of_process();
         hold_during_fork<runtimes_lock>();
@@ -75,6 +77,13 @@ class LivingRuntimes {
     /// By the only thread of a child process.
     static void leave_in_child() { leave_all(Left::by_fork); }
 };
+
+namespace {
+
+/// When the library is loaded, since the first runtime may be made while another thread forks.
+[[maybe_unused]] const bool watches_process = (LivingRuntimes::watch_process(), true);
+
+}  // namespace
 
 LivingRuntime::LivingRuntime(Observers& observers, Progress& progress) : observers_(observers), progress_(progress) {
     LivingRuntimes::add(*this);

@@ -36,6 +36,7 @@ template <class Program>
 Ended in_child(const Program& program) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    std::fflush(nullptr);  // or the child would write what this process has buffered
     const pid_t child = fork();
     if (child == 0) {
         alarm(20);

@@ -79,6 +79,22 @@ TEST_CASE("a coroutine goes on behind each task that it awaits", "[sanitize]") {
     rt.wait();
 }
 
+TEST_CASE("views that a coroutine takes by reference exist until it ends", "[sanitize]") {
+    Runtime rt(Config{.workers = 2});
+    Array<int> x(rt, 3), y(rt, 3);
+    rt.submit({}, write(x), write(y), [](View<int> x, View<int> y) {
+        for (int i = 0; i < 3; ++i) x[i] = y[i] = i;
+    });
+    Future<int> sum =
+        rt.submit({}, read(x), readwrite(y), [&rt](const View<const int>& x, const View<int>& y) -> Routine<int> {
+            for (int i = 0; i < 100; ++i) co_await rt.submit({}, [] {});
+            for (int i = 0; i < 3; ++i) y[i] += 10 * x[i];
+            co_return static_cast<int>(x.size() + y.size());
+        });
+    CHECK(sum.get() == 6);
+    CHECK(y.host_view()[2] == 22);
+}
+
 TEST_CASE("no thread blocks while coroutines wait", "[sanitize]") {
     const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime rt(setting.config());

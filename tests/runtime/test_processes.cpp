@@ -142,15 +142,19 @@ TEST_CASE("processes may be forked while tasks are submitted, named and run") {
         });
     }
     int good = 0;
+    std::string unexpected;
     for (int round = 0; round < 20; ++round) {
         const Ended child = in_child([&] {
             Runtime fresh(small_machine());
             std::printf("%d %s", sum_on(fresh), TaskName::intern("child").c_str());
         });
-        good += child.text == "101 child" && child.ending == "exit 0" ? 1 : 0;
+        const bool as_expected = child.text == "101 child" && child.ending == "exit 0";
+        good += as_expected ? 1 : 0;
+        if (!as_expected) unexpected = child.ending + ": " + child.text;
     }
     over = true;
     for (std::thread& thread : threads) thread.join();
+    CAPTURE(unexpected);
     CHECK(good == 20);
     rt.wait();
 }

@@ -10,14 +10,14 @@ namespace basalt {
 
 namespace {
 
-std::mutex setting_lock;  // guards the two below and the change of OpenBLAS's setting with them
+constinit std::mutex setting_lock;  // guards the two below and the change of OpenBLAS's setting with them
+const detail::HeldDuringForks<setting_lock> setting_is_known;
 int users = 0;
 int saved_threads = 0;
 
 }  // namespace
 
 BlasSerial::BlasSerial() {
-    [[maybe_unused]] static const bool once = (detail::hold_during_fork<setting_lock>(), true);
     const std::lock_guard guard(setting_lock);
     if (users++ > 0) return;
     saved_threads = openblas_get_num_threads();

@@ -43,9 +43,6 @@ struct SmallRows : SmallSides<T> {
     T reciprocals[2];
 };
 
-BASALT_DEVICE float magnitude(float x) { return x < 0 ? -x : x; }
-BASALT_DEVICE double magnitude(double x) { return x < 0 ? -x : x; }
-
 /// A lane's row of a matrix and what goes with it.
 template <class T, class Shape, int sides>
 struct LuRow {

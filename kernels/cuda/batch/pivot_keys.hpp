@@ -24,6 +24,9 @@ BASALT_DEVICE int lowest_bit(unsigned bits) {
 #endif
 }
 
+BASALT_DEVICE float magnitude(float x) { return x < 0 ? -x : x; }
+BASALT_DEVICE double magnitude(double x) { return x < 0 ? -x : x; }
+
 /// The upper and the lower half of a magnitude, as integers of the same order.
 struct MagnitudeBits {
     unsigned high, low;

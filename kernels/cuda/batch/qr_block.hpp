@@ -107,7 +107,7 @@ BASALT_DEVICE void panel_step(const Thread& thread, const QrBlockMemory<T, width
         first *= factor;
         thread.sync();
     }
-    const Reflector<T> h = make_reflector(first, dots[c], factor);
+    const Reflector<T> h = make_reflector(thread, first, dots[c], factor);
     if (number == 0) memory.tau[c] = h.tau;
     const T v = number > k ? row[c] * factor * h.scale : T{0};
     if (number > k) row[c] = v;

@@ -36,20 +36,25 @@ BASALT_DEVICE T range_factor(T largest) {
     return T{1} / (largest > least ? largest : least);
 }
 
-/// From the first element and the sum of squares of the others, both multiplied by `factor`.
-template <class T>
-BASALT_DEVICE Reflector<T> make_reflector(T first, T tail, T factor) {
+/// From the first element and the sum of squares of the others, both multiplied by `factor`. One root and one
+/// reciprocal, both by iteration, because each division of doubles is a call of a function. An infinite sum gives NaN.
+template <class T, class Thread>
+BASALT_DEVICE Reflector<T> make_reflector(const Thread& thread, T first, T tail, T factor) {
     if (tail == T{0}) return {first / factor, T{0}, T{0}, factor};
-    const T root = std::sqrt(first * first + tail);
-    const T beta = first < T{0} ? root : -root;
-    return {beta / factor, (beta - first) / beta, T{1} / (first - beta), factor};
+    const T square = first * first + tail, inverse = reciprocal_root(thread, square), estimate = square * inverse;
+    const T root = estimate + (square - estimate * estimate) * (T{0.5} * inverse);
+    const T beta = first < T{0} ? root : -root, span = first - beta, product = beta * span;
+    T reciprocal = reciprocal_or_zero(thread, product);
+    if (__builtin_expect(is_zero(reciprocal), 0)) reciprocal = T{1} / product;
+    return {factor == T{1} ? beta : beta / factor, -span * span * reciprocal, beta * reciprocal, factor};
 }
 
 /// A lane's column of a matrix, and what goes with it.
 template <class T, class Shape>
 struct QrColumn {
     T x[Shape::order];
-    T tau;  ///< of the reflector with the lane's number
+    T tau;            ///< of the reflector with the lane's number
+    T scale, factor;  ///< of that reflector: what is below the diagonal is multiplied by both in the end
 };
 
 /// The sum of squares of elements k + 1 .. of a column in shared memory.
@@ -112,11 +117,13 @@ BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& me
         factor = bring_into_range<Shape>(thread, column, k, out);
         tail = tail_square<k, order>(column);
     }
-    const Reflector<T> h = make_reflector(column[k], tail, factor);
+    const Reflector<T> h = make_reflector(thread, column[k], tail, factor);
     if (k >= steps) return;
     if (own == k) {
         lane.x[k] = h.beta;
         lane.tau = h.tau;
+        lane.scale = h.scale;
+        lane.factor = h.factor;
     }
     T dot{};
     BASALT_UNROLL
@@ -127,17 +134,15 @@ BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& me
             if (g * size + e > k) dot += chunk.value[e] * lane.x[g * size + e];
         }
     }
-    const T weight = own > k ? h.tau * (lane.x[k] + h.scale * dot) : T{0};
-    if (own > k) lane.x[k] -= weight;
+    if (own <= k) return;  // finished: not even a NaN of this step may reach them
+    const T weight = h.tau * (lane.x[k] + h.scale * dot);
+    lane.x[k] -= weight;
     BASALT_UNROLL
     for (int g = (k + 1) / size; g < order / size; ++g) {
         const Chunk<T> chunk = load_chunk(column + g * size);
         BASALT_UNROLL
         for (int e = 0; e < size; ++e) {
-            const int i = g * size + e;
-            if (i <= k) continue;
-            const T v = h.scale * chunk.value[e];
-            lane.x[i] = own == k ? v : own > k ? lane.x[i] - weight * v : lane.x[i];
+            if (g * size + e > k) lane.x[g * size + e] -= weight * (h.scale * chunk.value[e]);
         }
     }
 }
@@ -236,7 +241,12 @@ BASALT_DEVICE int qr_factor_small(const Thread& thread, SmallVectors<T, Shape>& 
     QrColumn<T, Shape> lane;
     load_columns(thread, memory, Whole<const T>{a.a, a.ld, a.rows, a.cols}, lane.x);
     lane.tau = T{0};
+    lane.scale = lane.factor = T{1};
     reflect_steps<0>(thread, memory, steps, lane);
+    BASALT_UNROLL
+    for (int i = 1; i < Shape::order; ++i) {
+        if (i > own) lane.x[i] = lane.x[i] * lane.factor * lane.scale;
+    }
     store_columns(thread, memory, a, lane.x);
     if (tau != nullptr && own < steps) tau[own] = lane.tau;
     // all of the factored square is in memory now
