@@ -74,25 +74,33 @@ class StoredView {
     explicit StoredView(const View<T>& view) : data_(view.data()) {
         assert(view.row_stride() == 1 || view.col_stride() == 1);
         const bool by_columns = view.row_stride() == 1, tall = view.rows() >= view.cols();
-        const auto shorter = static_cast<std::uint64_t>(tall ? view.cols() : view.rows());
-        longer_ = static_cast<std::uint64_t>(tall ? view.rows() : view.cols());
-        tall_ = tall;
-        shorter_low_ = shorter & 0xffff;
-        stride_ = static_cast<std::uint64_t>(by_columns ? view.col_stride() : view.row_stride());
-        by_columns_ = by_columns;
-        shorter_high_ = shorter >> 16;
+        const std::uint64_t longer = word(tall ? view.rows() : view.cols());
+        const std::uint64_t shorter = word(tall ? view.cols() : view.rows());
+        const std::uint64_t stride = word(by_columns ? view.col_stride() : view.row_stride());
+        longer_ = longer | word(tall) << size_bits | shorter << upper;
+        stride_ = stride | word(by_columns) << size_bits | shorter >> (64 - upper) << upper;
     }
     View<T> view() const {
-        const auto longer = static_cast<Index>(longer_), stride = static_cast<Index>(stride_);
-        const auto shorter = static_cast<Index>(std::uint64_t{shorter_high_} << 16 | shorter_low_);
-        return View<T>(data_, tall_ ? longer : shorter, tall_ ? shorter : longer, by_columns_ ? 1 : stride,
-                       by_columns_ ? stride : 1);
+        const Index longer = size(longer_), stride = size(stride_);
+        const auto shorter = static_cast<Index>(stride_ >> upper << (64 - upper) | longer_ >> upper);
+        const bool tall = flag(longer_), by_columns = flag(stride_);
+        return View<T>(data_, tall ? longer : shorter, tall ? shorter : longer, by_columns ? 1 : stride,
+                       by_columns ? stride : 1);
     }
 
   private:
+    static constexpr int size_bits = 47, upper = size_bits + 1;  // behind a size a flag, then half of the shorter side
+
+    static constexpr std::uint64_t word(Index size) { return static_cast<std::uint64_t>(size); }
+    static constexpr Index size(std::uint64_t word) {
+        return static_cast<Index>(word & ((std::uint64_t{1} << size_bits) - 1));
+    }
+    static constexpr bool flag(std::uint64_t word) { return (word >> size_bits & 1) != 0; }
+
     T* data_;
-    std::uint64_t longer_ : 47, tall_ : 1, shorter_low_ : 16;
-    std::uint64_t stride_ : 47, by_columns_ : 1, shorter_high_ : 16;
+    // Whole words: bit-fields would be read before they are written, from memory that another core may have used last.
+    std::uint64_t longer_;  ///< with whether rows are the longer side, and the lower bits of the shorter one
+    std::uint64_t stride_;  ///< with whether it is that of columns, and the upper bits of the shorter side
 };
 
 /// The views of a range of regions, as they are stored in a task.
