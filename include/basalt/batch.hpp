@@ -13,7 +13,7 @@
 namespace basalt {
 
 /// Many small column-major matrices: a non-owning description of one of three layouts. They lie in the host's memory,
-/// except in calls with a Stream: there they and the list of pointers() lie in a GPU's.
+/// except in calls with a Stream: there they and the list of pointers() or matrices() lie in a GPU's.
 ///
 /// Element (i, j) of a matrix lies i + j * ld elements behind its first one. Matrices of one batch do not overlap. The
 /// lists of pointers() and matrices() are not copied: they exist for as long as the description is in use. Copying
@@ -42,7 +42,15 @@ class BatchView {
     /// Matrices whose shapes and leading dimensions may differ.
     static BatchView matrices(std::span<const View<Element>> matrices) {
         BatchView batch(Layout::matrices, static_cast<Index>(matrices.size()));
+        batch.first_ = View<T>::column_major(nullptr, 0, 0, 0);
         batch.matrices_ = matrices.data();
+        return batch;
+    }
+    /// The same for calls with a Stream: the list lies in a GPU's memory, where they cannot look at it, so they are
+    /// told bounds: no matrix has more rows or columns.
+    static BatchView matrices(std::span<const View<Element>> matrices, Index most_rows, Index most_cols) {
+        BatchView batch = BatchView::matrices(matrices);
+        batch.first_ = View<T>::column_major(nullptr, most_rows, most_cols, most_rows > 1 ? most_rows : 1);
         return batch;
     }
 
@@ -81,8 +89,11 @@ class BatchView {
     /// Whether shapes and leading dimensions are the same for all matrices because of the layout.
     constexpr bool uniform() const { return layout_ != Layout::matrices; }
     bool is_strided() const { return layout_ == Layout::strided; }
-    /// Shape and leading dimension of every matrix where uniform(). Its address is matrix 0's or null.
+    /// Shape and leading dimension of every matrix where uniform(). Its address is matrix 0's or null. Of a list: its
+    /// bounds.
     constexpr const View<T>& shape() const { return first_; }
+    /// Whether shape() says something.
+    bool bounded() const { return uniform() || first_.col_stride() > 0; }
     /// Elements from one matrix to the next in the strided layout; otherwise 0.
     Index stride() const { return stride_; }
     /// Whether the array or list is null. That is allowed where there is no element or no matrix.
@@ -101,7 +112,7 @@ class BatchView {
 
     Layout layout_ = Layout::strided;
     Index count_ = 0;
-    View<T> first_;  ///< shape and leading dimension; strided: matrix 0
+    View<T> first_;  ///< shape and leading dimension, or bounds; strided: matrix 0
     Index stride_ = 0;
     T* const* pointers_ = nullptr;
     const View<Element>* matrices_ = nullptr;

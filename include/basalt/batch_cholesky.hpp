@@ -67,9 +67,16 @@ void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batc
 //     basalt::batch_cholesky_factor<float>(stream, basalt::Triangle::lower,
 //                                          basalt::BatchView<float>::strided(a, 10'000, 32, 32, 32, 32 * 32), info);
 //
-// Orders up to largest_gpu_batch_order; layouts strided() and pointers(). Elements on the other side of the diagonal
-// are neither read nor written. Throw UsageError as above and for other orders and layouts, and DeviceError where
-// kernels cannot be enqueued, also in a build without CUDA.
+// Orders up to largest_gpu_batch_order. Elements on the other side of the diagonal are neither read nor written. Throw
+// UsageError as above and for other orders, and DeviceError where kernels cannot be enqueued, also in a build without
+// CUDA.
+//
+// A list of different shapes is matrices() with bounds. Its views are read on the GPU: a matrix that is not
+// column-major, or not square where that is demanded, or beyond the bounds, or whose leading dimension is above 2^21,
+// gets the INFO -1 and stays as it is, like what belongs to it. What belongs to a matrix (B, pivots, TAU, the inverse)
+// may lie in a batch of any layout, whose shape or bounds fit those of A; only as many rows of it are used as the
+// matrix demands. All matrices have the same number of right-hand sides. There is a kernel for each class of orders up
+// to the largest one that the bounds allow: 4, 8, 16, 24, 32, then by 32.
 
 /// Of the matrices of a batch on a GPU.
 inline constexpr Index largest_gpu_batch_order = 256;

@@ -73,9 +73,9 @@ void batch_lu_factor_solve(Runtime& runtime, const Batch<T>& a, const Batch<T>& 
 template <class T>
 void batch_lu_invert(Runtime& runtime, const Batch<T>& factors, const Batch<Index>& pivots, const Array<Index>& info);
 
-// The same on a GPU, as in batch_cholesky.hpp: matrices, pivots, lists of pointers and `info` lie in its memory, the
-// calls enqueue kernels on the stream and return. Layouts strided() and pointers(). Throw UsageError as above and for
-// larger orders and other layouts, and DeviceError where kernels cannot be enqueued, also in a build without CUDA.
+// The same on a GPU, as in batch_cholesky.hpp: matrices, pivots, lists and `info` lie in its memory, the calls enqueue
+// kernels on the stream and return. Throw UsageError as above and for larger orders, and DeviceError where kernels
+// cannot be enqueued, also in a build without CUDA.
 
 /// Rows and columns of the matrices of LU and QR on a GPU.
 inline constexpr Index largest_gpu_lu_order = 512;

@@ -53,7 +53,7 @@ void batch_qr_factor(Stream stream, const BatchView<T>& a, const BatchView<T>& t
 /// orgqr.
 template <class T>
 void batch_qr_form(Stream stream, const BatchView<T>& a, const BatchView<const T>& tau);
-/// gels for matrices with at least as many rows as columns; `info` has an element for each matrix.
+/// gels; `info` has an element for each matrix.
 template <class T>
 void batch_least_squares(Stream stream, const BatchView<T>& a, const BatchView<T>& b, Index* info);
 

@@ -7,7 +7,7 @@
 
 #include "kernels/on_stream/kernel.hpp"
 
-/// LU and QR of batches in a device's memory. Arguments are checked by the callers: uniform batches, up to
+/// LU and QR of batches in a device's memory. Arguments are checked by the callers: uniform or bounded batches, up to
 /// largest_gpu_lu_order rows and columns, equal counts, shapes as in basalt/batch_lu.hpp and basalt/batch_qr.hpp.
 namespace basalt::on_stream {
 
@@ -60,7 +60,7 @@ inline constexpr BatchOrgqr<T> batch_orgqr{};
 
 template <class T>
 struct BatchGels : Kernel<BatchGels<T>, void(BatchView<T> a, BatchView<T> b, Index* info)> {};
-/// gels for each matrix, with at least as many rows as columns.
+/// gels for each matrix.
 template <class T>
 inline constexpr BatchGels<T> batch_gels{};
 

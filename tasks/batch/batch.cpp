@@ -130,8 +130,10 @@ void check_info(const char* call, Index count, Index info) {
 template <class T>
 void check_device_batch(const char* call, const char* name, const BatchView<T>& batch) {
     const auto who = [&] { return std::string(call) + ": " + name; };
-    require_lazily(batch.uniform(), [&] {
-        return who() + " lists matrices whose shapes may differ; allowed on GPUs are strided() and pointers()";
+    require_lazily(batch.bounded(), [&] {
+        return who() +
+               " lists matrices without bounds of their shapes; allowed on GPUs are strided(), pointers() and "
+               "matrices() with the most rows and columns";
     });
     if (batch.is_strided()) return check_batch(call, name, batch);
     require_lazily(batch.count() == 0 || !batch.missing(), [&] { return who() + " is missing (null)"; });

@@ -121,14 +121,10 @@ void batch_qr_form(Stream stream, const BatchView<T>& a, const BatchView<const T
 
 template <class T>
 void batch_least_squares(Stream stream, const BatchView<T>& a, const BatchView<T>& b, Index* info) {
-    const Index rows = a.shape().rows(), cols = a.shape().cols();
+    const Index larger = std::max(a.shape().rows(), a.shape().cols());
     check_device_matrices<T>("batch_least_squares", a);
-    check_device_sides<T>("batch_least_squares", a, b);
+    detail::check_device_companions<T>("batch_least_squares", "B", b, a.count(), {larger, b.shape().cols()});
     require_lu_info("batch_least_squares", a.count(), info);
-    if (cols > rows) {
-        throw UsageError("batch_least_squares: the matrices of A are " + std::to_string(rows) + " x " +
-                         std::to_string(cols) + "; allowed on GPUs are no more columns than rows");
-    }
     on_stream::batch_gels<T>(stream, a, b, info);
 }
 

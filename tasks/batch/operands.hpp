@@ -49,10 +49,10 @@ void check_companions(const char* call, const char* name, const BatchView<const 
 /// That INFO has an element for each matrix.
 void check_info(const char* call, Index count, Index info);
 
-// The same for batches in a GPU's memory, which are not looked at: every matrix has the shape of the batch, and an
-// order of largest_gpu_batch_order at most.
+// The same for batches in a GPU's memory, which are not looked at: the shape of the batch, or the bounds of a list, has
+// to be allowed.
 
-/// check_batch() for what a host may look at: not the elements of a list, and no lists of different shapes.
+/// check_batch() for what a host may look at: not the elements of a list, which has bounds.
 template <class T>
 void check_device_batch(const char* call, const char* name, const BatchView<T>& batch);
 

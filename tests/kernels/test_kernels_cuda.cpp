@@ -3,6 +3,7 @@
 
 #include "tests/common/real_gpus.hpp"
 #include "tests/kernels/cases/batch_factors.hpp"
+#include "tests/kernels/cases/batch_lists.hpp"
 #include "tests/kernels/cases/batches.hpp"
 #include "tests/kernels/cases/conversion.hpp"
 #include "tests/kernels/cases/generation.hpp"
@@ -198,6 +199,11 @@ TEMPLATE_TEST_CASE("batches have LU and QR on the GPU", "[cuda]", float, double)
     if (gpu() == nullptr) SKIP(no_gpu);
     check_batch_factors<TestType>(*gpu(), {1, 4, 5, 8, 13, 16, 17, 24, 31, 32, 33, 64, 100}, 7);
     check_batch_factors<TestType>(*gpu(), {3, 40}, 1);
+}
+
+TEMPLATE_TEST_CASE("batches of different shapes are factored and solved on the GPU", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    for (const Index most : {2, 20, 33, 300}) check_batch_lists<TestType>(*gpu(), most);
 }
 
 TEMPLATE_TEST_CASE("batches of large orders have LU and QR on the GPU", "[cuda][large]", float, double) {

@@ -19,6 +19,9 @@ enum class FactorOutput : bool { discard, keep };
 /// Order of the rows in a substitution.
 enum class Sweep { forward, backward };
 
+/// Whether a triangle's diagonal is ones.
+enum class Diagonal { unit, stored };
+
 /// What a product takes of an orthogonal matrix.
 enum class Operation { plain, transposed };
 

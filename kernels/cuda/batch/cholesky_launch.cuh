@@ -14,50 +14,52 @@ namespace basalt::on_stream {
 
 namespace {
 
-/// Matrix `number`, or none.
-template <class T>
-__device__ device::Operand<T> batch_operand(Triangle triangle, const BatchView<T>& a, Index number) {
-    if (number >= a.count()) return {nullptr, 0, 0, 0};
-    return device::operand(triangle, a[number]);
+template <class Shape, class T>
+__device__ device::Operand<T> small_operand(const SmallPlace<Shape>& place, Triangle triangle, const BatchView<T>& a) {
+    if (!place.taken) return {nullptr, 0, 0, 0};
+    return device::operand(triangle, a[place.number]);
 }
 
 template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
-    small_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
+    small_factor_kernel(Triangle triangle, BatchView<T> a, Index* info, device::Selection selection) {
     __shared__ device::SmallColumns<T, Shape> memory[small_threads / Shape::own_lanes];
-    const SmallPlace<Shape> place;
-    const auto own = batch_operand(triangle, a, place.number);
+    const SmallPlace<Shape> place(a, selection);
+    if (place.leaves_all(a)) return;
     T row[Shape::order];
-    const int failed =
-        device::factor_small<Shape>(BlockThread(), memory[place.group], own, device::FactorOutput::keep, row);
-    if (own.a != nullptr && place.first_lane) info[place.number] = failed;
+    const int failed = device::factor_small<Shape>(BlockThread(), memory[place.group],
+                                                   small_operand(place, triangle, a), device::FactorOutput::keep, row);
+    if (place.first_lane) info[place.number] = failed;
 }
 
 template <class Shape, int sides, class T>
 __global__ void __launch_bounds__(small_threads, 1)
-    small_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b) {
+    small_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, device::Selection selection) {
     __shared__ device::SmallFactor<T, Shape> memory[small_threads / Shape::own_lanes];
-    const SmallPlace<Shape> place;
-    device::load_solve_small<Shape, sides>(BlockThread(), memory[place.group],
-                                           batch_operand(triangle, factors, place.number), sides_of(b, place.number));
+    const SmallPlace<Shape> place(factors, selection);
+    if (place.leaves_all(factors)) return;
+    device::load_solve_small<Shape, sides>(BlockThread(), memory[place.group], small_operand(place, triangle, factors),
+                                           place.sides(b));
 }
 
 template <class Shape, int sides, class T>
 __global__ void __launch_bounds__(small_threads, 1)
-    small_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output) {
+    small_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output,
+                      device::Selection selection) {
     __shared__ device::SmallBoth<T, Shape> memory[small_threads / Shape::own_lanes];
-    const SmallPlace<Shape> place;
-    const auto own = batch_operand(triangle, a, place.number);
-    const int failed = device::factor_solve_small<Shape, sides>(BlockThread(), memory[place.group], own, output,
-                                                                sides_of(b, place.number));
-    if (own.a != nullptr && place.first_lane) info[place.number] = failed;
+    const SmallPlace<Shape> place(a, selection);
+    if (place.leaves_all(a)) return;
+    const int failed = device::factor_solve_small<Shape, sides>(
+        BlockThread(), memory[place.group], small_operand(place, triangle, a), output, place.sides(b));
+    if (place.first_lane) info[place.number] = failed;
 }
 
 template <device::Residence residence, int width, class T>
 __global__ void __launch_bounds__(device::most_panel_threads,
                                   residence == device::Residence::shared ? device::panel_blocks<T, width> : 1)
-    panels_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
+    panels_factor_kernel(Triangle triangle, BatchView<T> a, Index* info, device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
+    if (!is_taken(a, selection, blockIdx.x)) return;
     const auto own = device::operand(triangle, a[blockIdx.x]);
     const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), 0);
     const int failed = device::factor_panels<residence>(BlockThread(), memory, own, device::FactorOutput::keep);
@@ -67,45 +69,55 @@ __global__ void __launch_bounds__(device::most_panel_threads,
 /// T is double; a template, so that only one of the two precisions has it.
 template <int most_threads, class T>
 __global__ void __launch_bounds__(most_threads, device::tiles_factor_blocks(most_threads))
-    tiles_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
+    tiles_factor_kernel(Triangle triangle, BatchView<T> a, Index* info, device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
+    if (!is_taken(a, selection, blockIdx.x)) return;
     const device::CholeskyTileMemory memory{reinterpret_cast<T*>(raw)};
     const device::CountedOperand own(device::operand(triangle, a[blockIdx.x]));
     const int failed = device::cholesky_factor_tiles(BlockThread(), memory, own);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
+/// Whether a kernel that solves leaves the block's system alone: its factorization failed, or the class is another.
+template <class T>
+__device__ bool is_left(const BatchView<const T>& factors, const device::Selection& selection, const Index* info) {
+    return (info != nullptr && info[blockIdx.x] > 0) || !is_taken(factors, selection, blockIdx.x);
+}
+
 /// For one right-hand side.
 template <device::Residence residence, int width, int most_threads, class T>
 __global__ void __launch_bounds__(most_threads,
                                   residence == device::Residence::global ? device::unpacked_solve_blocks : 1)
-    panels_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info) {
+    panels_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info,
+                        device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
-    if (info != nullptr && info[blockIdx.x] > 0) return;
+    if (is_left(factors, selection, info)) return;
     const auto own = device::operand(triangle, factors[blockIdx.x]);
     const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), 1);
-    device::load_solve_panels<residence, width, 1>(BlockThread(), memory, own, sides_of(b, blockIdx.x));
+    device::load_solve_panels<residence, width, 1>(BlockThread(), memory, own, sides_of_block(b));
 }
 
 /// For several, or for large matrices. With 80 registers the one for floats would spill.
 template <class T>
 __global__ void __launch_bounds__(device::most_panel_threads, sizeof(T) == 4 ? 2 : 3)
-    tiles_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info) {
+    tiles_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info,
+                       device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
-    if (info != nullptr && info[blockIdx.x] > 0) return;
+    if (is_left(factors, selection, info)) return;
     const auto own = device::operand(triangle, factors[blockIdx.x]);
     const device::SolveTilesMemory<T> memory(raw, own.n);
-    device::cholesky_solve_tiles(BlockThread(), memory, own, sides_of(b, blockIdx.x));
+    device::cholesky_solve_tiles(BlockThread(), memory, own, sides_of_block(b));
 }
 
 template <int width, int sides, class T>
 __global__ void __launch_bounds__(device::most_panel_threads, sides == 1 ? device::panel_blocks<T, width> : 1)
-    panels_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output) {
+    panels_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output,
+                       device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
+    if (!is_taken(a, selection, blockIdx.x)) return;
     const auto own = device::operand(triangle, a[blockIdx.x]);
     const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), sides);
-    const int failed =
-        device::factor_solve_panels<width, sides>(BlockThread(), memory, own, output, sides_of(b, blockIdx.x));
+    const int failed = device::factor_solve_panels<width, sides>(BlockThread(), memory, own, output, sides_of_block(b));
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
@@ -128,56 +140,132 @@ bool factor_fits(Stream stream, Index n, BatchPlan plan, int sides) {
 }
 
 template <device::Residence residence, int width, class T>
-void factor_by_panels(Stream stream, Triangle triangle, const BatchView<T>& a, Index* info) {
-    const int n = static_cast<int>(a.shape().rows());
+void factor_by_panels(Stream stream, Triangle triangle, const BatchView<T>& a, Index* info,
+                      const device::Selection& selection) {
+    const int n = selection.most;
     launch_block_each(stream, panels_factor_kernel<residence, width, T>, "panels_factor_kernel", a.count(),
                       device::panel_threads(n, width),
                       device::PanelMemory<T, width>::bytes(device::padded_order(n, width), 0, residence), triangle, a,
-                      info);
+                      info, selection);
 }
 
 template <int most_threads, class T>
-void factor_by_tiles(Stream stream, Triangle triangle, const BatchView<T>& a, Index* info) {
-    const int threads = device::panel_threads(static_cast<int>(a.shape().rows()), device::lanes);
+void factor_by_tiles(Stream stream, Triangle triangle, const BatchView<T>& a, Index* info,
+                     const device::Selection& selection) {
+    const int threads = device::panel_threads(selection.most, device::lanes);
     if constexpr (most_threads < device::most_panel_threads) {
         if (threads > most_threads) {
-            return factor_by_tiles<device::tiles_factor_bound(most_threads + 1)>(stream, triangle, a, info);
+            return factor_by_tiles<device::tiles_factor_bound(most_threads + 1)>(stream, triangle, a, info, selection);
         }
     }
     launch_block_each(stream, tiles_factor_kernel<most_threads, T>, "tiles_factor_kernel", a.count(), threads,
-                      device::CholeskyTileMemory::bytes(), triangle, a, info);
+                      device::CholeskyTileMemory::bytes(), triangle, a, info, selection);
 }
 
 template <device::Residence residence, int width, int most_threads, class T>
 void solve_by_panels(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
-                     const Index* info) {
-    const int n = static_cast<int>(factors.shape().rows());
+                     const Index* info, const device::Selection& selection) {
+    const int n = selection.most;
     launch_block_each(stream, panels_solve_kernel<residence, width, most_threads, T>, "panels_solve_kernel", b.count(),
                       device::panel_threads(n, width),
                       device::PanelMemory<T, width>::bytes(device::padded_order(n, width), 1, residence), triangle,
-                      factors, b, info);
+                      factors, b, info, selection);
 }
 
 template <class T>
 void solve_large(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
-                 const Index* info, BatchPlan plan) {
+                 const Index* info, BatchPlan plan, const device::Selection& selection) {
     constexpr int unpacked = device::unpacked_solve_width, narrow = device::narrow_solve_threads;
     constexpr int most = device::most_panel_threads;
-    const Index n = factors.shape().rows();
+    const int n = selection.most;
     if (b.shape().cols() > 1 || n > device::most_panel_solve<T>) {
-        const int order = static_cast<int>(n);
         return launch_block_each(stream, tiles_solve_kernel<T>, "tiles_solve_kernel", b.count(),
-                                 device::panel_threads(order, device::lanes), device::SolveTilesMemory<T>::bytes(order),
-                                 triangle, factors, b, info);
+                                 device::panel_threads(n, device::lanes), device::SolveTilesMemory<T>::bytes(n),
+                                 triangle, factors, b, info, selection);
     }
     if (n > narrow) {
-        return solve_by_panels<device::Residence::global, unpacked, most>(stream, triangle, factors, b, info);
+        return solve_by_panels<device::Residence::global, unpacked, most>(stream, triangle, factors, b, info,
+                                                                          selection);
     }
     if (n > device::most_packed_solve<T>) {
-        return solve_by_panels<device::Residence::global, unpacked, narrow>(stream, triangle, factors, b, info);
+        return solve_by_panels<device::Residence::global, unpacked, narrow>(stream, triangle, factors, b, info,
+                                                                            selection);
     }
     with_width(plan, [&](auto width) {
-        solve_by_panels<device::Residence::shared, width(), most>(stream, triangle, factors, b, info);
+        solve_by_panels<device::Residence::shared, width(), most>(stream, triangle, factors, b, info, selection);
+    });
+}
+
+template <class T>
+void factor_class(Stream stream, Triangle triangle, const BatchView<T>& a, Index* info, BatchPlan plan,
+                  const device::Selection& selection) {
+    const int n = selection.most;
+    if (selection.small) {
+        return with_small_shape<T>(n, [&](auto shape) {
+            using Shape = decltype(shape);
+            small_factor_kernel<Shape, T><<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(
+                triangle, a, info, selection);
+            check_launch("small_factor_kernel", stream);
+        });
+    }
+    if constexpr (sizeof(T) == 8) {
+        if (n > device::most_panel_factor && has_counted_elements(a, n)) {
+            return factor_by_tiles<device::tiles_factor_bound(1)>(stream, triangle, a, info, selection);
+        }
+    }
+    if (!factor_fits<T>(stream, n, plan, 0)) {
+        return factor_by_panels<device::Residence::global, 16>(stream, triangle, a, info, selection);
+    }
+    with_width(plan, [&](auto width) {
+        factor_by_panels<device::Residence::shared, width()>(stream, triangle, a, info, selection);
+    });
+}
+
+template <class T>
+void solve_class(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
+                 BatchPlan plan, const device::Selection& selection) {
+    if (!selection.small) return solve_large<T>(stream, triangle, factors, b, nullptr, plan, selection);
+    with_small_shape<T>(selection.most, [&](auto shape) {
+        using Shape = decltype(shape);
+        with_sides(b.shape().cols(), [&](auto sides) {
+            small_solve_kernel<Shape, sides(), T>
+                <<<blocks(small_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(triangle, factors, b,
+                                                                                             selection);
+        });
+        check_launch("small_solve_kernel", stream);
+    });
+}
+
+template <class T>
+void factor_solve_class(Stream stream, Triangle triangle, const BatchView<T>& a, const BatchView<T>& b, Index* info,
+                        BatchFactor factor, BatchPlan plan, const device::Selection& selection) {
+    const device::FactorOutput output =
+        factor == BatchFactor::keep ? device::FactorOutput::keep : device::FactorOutput::discard;
+    const int n = selection.most;
+    if (selection.small) {
+        return with_small_shape<T>(n, [&](auto shape) {
+            using Shape = decltype(shape);
+            with_sides(b.shape().cols(), [&](auto sides) {
+                small_both_kernel<Shape, sides(), T>
+                    <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(triangle, a, b, info,
+                                                                                                 output, selection);
+            });
+            check_launch("small_both_kernel", stream);
+        });
+    }
+    if (!factor_fits<T>(stream, n, plan, 4) ||
+        (factor == BatchFactor::keep && !device::one_kernel_is_faster<T>(n, b.shape().cols()))) {
+        factor_class(stream, triangle, a, info, plan, selection);
+        return solve_large<T>(stream, triangle, BatchView<const T>(a), b, info, plan, selection);
+    }
+    with_width(plan, [&](auto width) {
+        with_sides(b.shape().cols(), [&](auto sides) {
+            const int padded = device::padded_order(n, width());
+            launch_block_each(stream, panels_both_kernel<width(), sides(), T>, "panels_both_kernel", a.count(),
+                              device::panel_threads(padded, width()),
+                              device::PanelMemory<T, width()>::bytes(padded, sides(), device::Residence::shared),
+                              triangle, a, b, info, output, selection);
+        });
     });
 }
 
@@ -186,40 +274,18 @@ void solve_large(Stream stream, Triangle triangle, const BatchView<const T>& fac
 template <class T>
 void run_on_gpu(BatchPotrf<T>, Stream stream, Triangle triangle, BatchView<T> a, Index* info, BatchPlan plan) {
     if (a.count() == 0) return;
-    const Index n = a.shape().rows();
-    if (n <= device::lanes) {
-        return with_small_shape<T>(n, [&](auto shape) {
-            using Shape = decltype(shape);
-            small_factor_kernel<Shape, T>
-                <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(triangle, a, info);
-            check_launch("small_factor_kernel", stream);
-        });
-    }
-    if constexpr (sizeof(T) == 8) {
-        if (n > device::most_panel_factor && device::has_counted_elements(n, a.shape().col_stride())) {
-            return factor_by_tiles<device::tiles_factor_bound(1)>(stream, triangle, a, info);
-        }
-    }
-    if (!factor_fits<T>(stream, n, plan, 0)) {
-        return factor_by_panels<device::Residence::global, 16>(stream, triangle, a, info);
-    }
-    with_width(plan,
-               [&](auto width) { factor_by_panels<device::Residence::shared, width()>(stream, triangle, a, info); });
+    refuse_others(stream, a, device::Shapes::square, info);
+    device::for_each_class(a, device::Shapes::square, [&](const device::Selection& selection) {
+        factor_class(stream, triangle, a, info, plan, selection);
+    });
 }
 
 template <class T>
 void run_on_gpu(BatchPotrs<T>, Stream stream, Triangle triangle, BatchView<const T> factors, BatchView<T> b,
                 BatchPlan plan) {
     if (b.count() == 0 || b.shape().empty()) return;
-    const Index n = factors.shape().rows();
-    if (n > device::lanes) return solve_large<T>(stream, triangle, factors, b, nullptr, plan);
-    with_small_shape<T>(n, [&](auto shape) {
-        using Shape = decltype(shape);
-        with_sides(b.shape().cols(), [&](auto sides) {
-            small_solve_kernel<Shape, sides(), T>
-                <<<blocks(small_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(triangle, factors, b);
-        });
-        check_launch("small_solve_kernel", stream);
+    device::for_each_class(factors, device::Shapes::square, [&](const device::Selection& selection) {
+        solve_class<T>(stream, triangle, factors, b, plan, selection);
     });
 }
 
@@ -227,37 +293,14 @@ template <class T>
 void run_on_gpu(BatchPosv<T>, Stream stream, Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info,
                 BatchFactor factor, BatchPlan plan) {
     if (a.count() == 0) return;
-    const device::FactorOutput output =
-        factor == BatchFactor::keep ? device::FactorOutput::keep : device::FactorOutput::discard;
     const Index n = a.shape().rows();
-    if (n <= device::lanes) {
-        return with_small_shape<T>(n, [&](auto shape) {
-            using Shape = decltype(shape);
-            with_sides(b.shape().cols(), [&](auto sides) {
-                small_both_kernel<Shape, sides(), T>
-                    <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(triangle, a, b, info,
-                                                                                                 output);
-            });
-            check_launch("small_both_kernel", stream);
-        });
-    }
-    const bool fits = factor_fits<T>(stream, n, plan, 4);
-    if (!fits && factor == BatchFactor::discard) {
+    if (n > device::lanes && factor == BatchFactor::discard && !factor_fits<T>(stream, n, plan, 4)) {
         throw UsageError("batch_cholesky_factor_solve: matrices of order " + std::to_string(n) +
                          " do not fit into the GPU's shared memory; allowed is BatchFactor::keep");
     }
-    if (!fits || (factor == BatchFactor::keep && !device::one_kernel_is_faster<T>(n, b.shape().cols()))) {
-        run_on_gpu(BatchPotrf<T>(), stream, triangle, a, info, plan);
-        return solve_large<T>(stream, triangle, BatchView<const T>(a), b, info, plan);
-    }
-    with_width(plan, [&](auto width) {
-        with_sides(b.shape().cols(), [&](auto sides) {
-            const int padded = device::padded_order(static_cast<int>(n), width());
-            launch_block_each(stream, panels_both_kernel<width(), sides(), T>, "panels_both_kernel", a.count(),
-                              device::panel_threads(padded, width()),
-                              device::PanelMemory<T, width()>::bytes(padded, sides(), device::Residence::shared),
-                              triangle, a, b, info, output);
-        });
+    refuse_others(stream, a, device::Shapes::square, info);
+    device::for_each_class(a, device::Shapes::square, [&](const device::Selection& selection) {
+        factor_solve_class(stream, triangle, a, b, info, factor, plan, selection);
     });
 }
 

@@ -52,14 +52,27 @@ BASALT_DEVICE Chunk<T> load_chunk(const T* at) {
     return *reinterpret_cast<const Chunk<T>*>(at);
 }
 
+/// 1 / sqrt(x) and 1 / x for x and results that are normal, with a relative error of about one rounding, without
+/// branches.
+template <class T, class Thread>
+BASALT_DEVICE T normal_reciprocal_root(const Thread& thread, T x) {
+    const T y = thread.reciprocal_root_estimate(x);
+    const T e = T{1} - x * y * y;
+    return y + y * e * (e * T{0.375} + T{0.5});
+}
+template <class T, class Thread>
+BASALT_DEVICE T normal_reciprocal(const Thread& thread, T x) {
+    const T y = thread.reciprocal_estimate(x), e = T{1} - x * y;
+    const T z = sizeof(T) == 8 ? y + y * (e + e * e) : y;
+    return z + z * (T{1} - x * z);
+}
+
 /// 1 / sqrt(x), with a relative error of about one rounding; not a finite number above zero where x is not one.
 template <class T, class Thread>
 BASALT_DEVICE T reciprocal_root(const Thread& thread, T x) {
     // the estimate takes denormal numbers for zero, and e is NaN for infinity
     if (!(x >= std::numeric_limits<T>::min() && x <= std::numeric_limits<T>::max())) return T{1} / std::sqrt(x);
-    const T y = thread.reciprocal_root_estimate(x);
-    const T e = T{1} - x * y * y;
-    return y + y * e * (e * T{0.375} + T{0.5});
+    return normal_reciprocal_root(thread, x);
 }
 
 enum class SquareRows { here, elsewhere };

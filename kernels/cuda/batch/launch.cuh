@@ -5,7 +5,9 @@
 
 #include <basalt/batch.hpp>
 
-#include "kernels/cuda/batch/small.hpp"
+#include "kernels/cuda/batch/lu_small.hpp"
+#include "kernels/cuda/batch/selection.hpp"
+#include "kernels/cuda/batch/tile_rows.hpp"
 #include "kernels/cuda/common/block_thread.cuh"
 #include "kernels/cuda/common/launch.cuh"
 
@@ -20,25 +22,85 @@ namespace device = cuda_detail::batch;
 
 constexpr int small_threads = 128;
 
+/// Whether a kernel for this class treats matrix `number`, if there is one.
+template <class T>
+__device__ bool is_taken(const BatchView<T>& a, const device::Selection& selection, Index number) {
+    return number < a.count() && (a.uniform() || selection.takes(a.shape(), a[number]));
+}
+
 /// The matrix of a lane, in kernels for orders up to 32.
 template <class Shape>
 struct SmallPlace {
     int group;  ///< in the block
     Index number;
-    bool first_lane;
+    bool taken;
+    bool first_lane;  ///< of a matrix that is taken
 
-    __device__ SmallPlace()
+    template <class T>
+    __device__ SmallPlace(const BatchView<T>& a, const device::Selection& selection)
         : group(static_cast<int>(threadIdx.x) / Shape::own_lanes),
           number(static_cast<Index>(blockIdx.x) * (small_threads / Shape::own_lanes) + group),
-          first_lane(threadIdx.x % Shape::own_lanes == 0) {}
+          taken(is_taken(a, selection, number)),
+          first_lane(taken && threadIdx.x % Shape::own_lanes == 0) {}
+
+    /// Whether the block, of a kernel for this batch, has nothing to do. All threads come here.
+    template <class T>
+    __device__ bool leaves_all(const BatchView<T>& a) const {
+        return !a.uniform() && __syncthreads_or(taken) == 0;
+    }
+    /// The matrix, or none.
+    template <class T>
+    __device__ device::Whole<T> matrix(const BatchView<T>& a) const {
+        if (!taken) return {nullptr, 1, 0, 0};
+        return device::whole(a[number]);
+    }
+    /// What belongs to the matrix, or null.
+    template <class T>
+    __device__ T* numbers(const BatchView<T>& batch) const {
+        return taken && batch.count() > 0 ? batch[number].data() : nullptr;
+    }
+    /// The same number of columns in all lanes.
+    template <class T>
+    __device__ device::RightSides<T> sides(const BatchView<T>& b) const {
+        if (b.count() == 0) return {nullptr, 1, 0};
+        const View<T> own = b[taken ? number : 0];
+        return {own.data(), own.col_stride(), b.shape().cols()};
+    }
 };
 
-/// The right-hand sides of matrix `number`: the same number of columns for all matrices; none where there is no batch.
+/// Of the block's matrix: what belongs to it, or null, and its right-hand sides.
 template <class T>
-__device__ device::RightSides<T> sides_of(const BatchView<T>& b, Index number) {
+__device__ T* numbers_of_block(const BatchView<T>& batch) {
+    return batch.count() > 0 ? batch[blockIdx.x].data() : nullptr;
+}
+template <class T>
+__device__ device::RightSides<T> sides_of_block(const BatchView<T>& b) {
     if (b.count() == 0) return {nullptr, 1, 0};
-    const View<T> matrix = b[number < b.count() ? number : 0];
-    return {matrix.data(), matrix.col_stride(), matrix.cols()};
+    const View<T> own = b[blockIdx.x];
+    return {own.data(), own.col_stride(), b.shape().cols()};
+}
+
+/// INFO of matrices that no class has.
+template <class T>
+__global__ void refuse_kernel(BatchView<T> a, device::Selection selection, Index* info) {
+    const Index number = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (number < a.count()) info[number] = selection.allowed(a.shape(), a[number]) ? 0 : -1;
+}
+
+/// Before the kernels of a call: only matrices of a list can be refused, which the host cannot look at.
+template <class T>
+void refuse_others(Stream stream, const BatchView<T>& a, device::Shapes shapes, Index* info) {
+    if (a.uniform()) return;
+    refuse_kernel<T><<<blocks(batch_grid(a.count(), small_threads)), small_threads, 0, native(stream)>>>(
+        a, device::Selection{shapes}, info);
+    check_launch("refuse_kernel", stream);
+}
+
+/// Whether int numbers the elements of each matrix, of up to n columns.
+template <class T>
+bool has_counted_elements(const BatchView<T>& a, Index n) {
+    static_assert(device::has_counted_elements(512, device::most_listed_ld));
+    return !a.uniform() || device::has_counted_elements(n, a.shape().col_stride());
 }
 
 /// Calls f(SmallShape) for the padded order.

@@ -239,8 +239,8 @@ struct LuSolveMemory {
     }
 };
 
-/// x := T^-1 x for a triangle of A: the upper one, or the lower one with a unit diagonal. Blocks of a warp's columns.
-template <Triangle triangle, int sides, class T, class Thread>
+/// x := T^-1 x for a triangle of A. Blocks of a warp's columns.
+template <Triangle triangle, Diagonal diagonal, int sides, class T, class Thread>
 BASALT_DEVICE void substitute_block(const Thread& thread, const Whole<const T>& a, T* x, int order) {
     constexpr bool upper = triangle == Triangle::upper;
     const int number = thread.warp * lanes + thread.lane, blocks = order / lanes;
@@ -252,7 +252,7 @@ BASALT_DEVICE void substitute_block(const Thread& thread, const Whole<const T>& 
             T value[sides];
             BASALT_UNROLL
             for (int s = 0; s < sides; ++s) value[s] = x[s * order + i];
-            const T reciprocal = upper ? T{1} / a.load(i, i) : T{1};
+            const T reciprocal = diagonal == Diagonal::stored ? T{1} / a.load(i, i) : T{1};
             BASALT_ROLLED
             for (int t = 0; t < lanes; ++t) {
                 const int k = upper ? lanes - 1 - t : t;
@@ -313,8 +313,8 @@ BASALT_DEVICE void lu_solve_block(const Thread& thread, const LuSolveMemory<T, s
             memory.x[s * memory.order + number] = there ? right.b[memory.rows[number] + (first + s) * right.ld] : T{0};
         }
         thread.sync();
-        substitute_block<Triangle::lower, sides>(thread, a, memory.x, memory.order);
-        substitute_block<Triangle::upper, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::lower, Diagonal::unit, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::upper, Diagonal::stored, sides>(thread, a, memory.x, memory.order);
         BASALT_UNROLL
         for (int s = 0; s < sides; ++s) {
             if (number < a.rows && first + s < right.cols) {
@@ -347,8 +347,8 @@ BASALT_DEVICE int lu_invert_block(const Thread& thread, const LuSolveMemory<T, s
             memory.x[s * memory.order + number] = source == first + s && number < a.rows ? T{1} : T{0};
         }
         thread.sync();
-        substitute_block<Triangle::lower, sides>(thread, a, memory.x, memory.order);
-        substitute_block<Triangle::upper, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::lower, Diagonal::unit, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::upper, Diagonal::stored, sides>(thread, a, memory.x, memory.order);
         BASALT_UNROLL
         for (int s = 0; s < sides; ++s) {
             if (inverse.holds(number, first + s)) {

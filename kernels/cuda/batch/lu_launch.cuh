@@ -14,95 +14,97 @@ namespace basalt::on_stream {
 
 namespace {
 
-/// Matrix `number`, or none.
-template <class T>
-__device__ device::Whole<T> matrix_or_none(const BatchView<T>& a, Index number) {
-    if (number >= a.count()) return {nullptr, 1, 0, 0};
-    return device::whole(a[number]);
-}
-template <class T>
-__device__ T* numbers_of(const BatchView<T>& numbers, Index number) {
-    return number < numbers.count() ? numbers[number].data() : nullptr;
-}
-
 inline device::Pivoting pivoting_of(const std::optional<BatchView<Index>>& pivots) {
     return pivots.has_value() ? device::Pivoting::partial : device::Pivoting::none;
 }
 
 template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
-    lu_small_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info) {
+    lu_small_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info,
+                           device::Selection selection) {
     __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
-    const SmallPlace<Shape> place;
-    const auto own = matrix_or_none(a, place.number);
-    Index* const ipiv = pivoting == device::Pivoting::partial ? numbers_of(pivots, place.number) : nullptr;
-    const int failed = device::lu_factor_small<Shape>(BlockThread(), memory[place.group], own, pivoting, ipiv);
-    if (own.a != nullptr && place.first_lane) info[place.number] = failed;
+    const SmallPlace<Shape> place(a, selection);
+    if (place.leaves_all(a)) return;
+    Index* const ipiv = pivoting == device::Pivoting::partial ? place.numbers(pivots) : nullptr;
+    const int failed =
+        device::lu_factor_small<Shape>(BlockThread(), memory[place.group], place.matrix(a), pivoting, ipiv);
+    if (place.first_lane) info[place.number] = failed;
 }
 
 template <class Shape, int sides, class T>
 __global__ void __launch_bounds__(small_threads, 1)
-    lu_small_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
-                          const Index* info) {
+    lu_small_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b, const Index* info,
+                          device::Selection selection) {
     __shared__ device::SmallSides<T> memory[small_threads / Shape::own_lanes];
-    const SmallPlace<Shape> place;
-    const bool failed = info != nullptr && place.number < factors.count() && info[place.number] > 0;
-    device::lu_solve_small<Shape, sides>(BlockThread(), memory[place.group],
-                                         matrix_or_none(factors, failed ? factors.count() : place.number),
-                                         numbers_of(pivots, place.number), sides_of(b, place.number));
+    SmallPlace<Shape> place(factors, selection);
+    if (info != nullptr && place.taken && info[place.number] > 0) place.taken = false;
+    if (place.leaves_all(factors)) return;
+    device::lu_solve_small<Shape, sides>(BlockThread(), memory[place.group], place.matrix(factors),
+                                         place.numbers(pivots), place.sides(b));
 }
 
 template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
-    lu_small_both_kernel(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info) {
+    lu_small_both_kernel(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info,
+                         device::Selection selection) {
     __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
-    const SmallPlace<Shape> place;
-    const auto own = matrix_or_none(a, place.number);
-    const int failed = device::lu_factor_solve_small<Shape>(
-        BlockThread(), memory[place.group], own, numbers_of(pivots, place.number), numbers_of(b, place.number));
-    if (own.a != nullptr && place.first_lane) info[place.number] = failed;
+    const SmallPlace<Shape> place(a, selection);
+    if (place.leaves_all(a)) return;
+    const int failed = device::lu_factor_solve_small<Shape>(BlockThread(), memory[place.group], place.matrix(a),
+                                                            place.numbers(pivots), place.numbers(b));
+    if (place.first_lane) info[place.number] = failed;
 }
 
 template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
-    lu_small_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse,
-                           Index* info) {
+    lu_small_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse, Index* info,
+                           device::Selection selection) {
     __shared__ device::SmallSides<T> memory[small_threads / Shape::own_lanes];
-    const SmallPlace<Shape> place;
-    const auto own = matrix_or_none(factors, place.number);
-    const int failed =
-        device::lu_invert_small<Shape, 4>(BlockThread(), memory[place.group], own, numbers_of(pivots, place.number),
-                                          matrix_or_none(inverse, place.number));
-    if (own.a != nullptr && place.first_lane) info[place.number] = failed;
+    const SmallPlace<Shape> place(factors, selection);
+    if (place.leaves_all(factors)) return;
+    const int failed = device::lu_invert_small<Shape, 4>(BlockThread(), memory[place.group], place.matrix(factors),
+                                                         place.numbers(pivots), place.matrix(inverse));
+    if (place.first_lane) info[place.number] = failed;
 }
 
-/// Matrix `number`, which is square and of more than 32 columns. Its shape comes from the batch and takes no registers,
+/// Whether the matrices of a batch have one shape, or their own ones.
+enum class Layout { uniform, list };
+
+/// The block's matrix, which is square and of more than 32 columns. The shape of a uniform batch takes no registers,
 /// and a leading dimension of doubles takes one: with more, the kernel with panels of 16 doubles spills. 2^31 of them
 /// for 33 columns would be 512 GiB.
-template <class T>
-__device__ device::Whole<T> square_of(const BatchView<T>& a, Index number) {
-    const int n = static_cast<int>(a.shape().rows());
-    const Index ld = a.shape().col_stride();
-    return {a[number].data(), sizeof(T) == 8 ? static_cast<int>(ld) : ld, n, n};
+template <Layout layout, class T>
+__device__ device::Whole<T> square_of(const BatchView<T>& a) {
+    const View<T> own = a[blockIdx.x];
+    const View<T>& shape = layout == Layout::uniform ? a.shape() : own;
+    const int n = static_cast<int>(shape.rows());
+    const Index ld = shape.col_stride();
+    return {own.data(), sizeof(T) == 8 ? static_cast<int>(ld) : ld, n, n};
 }
 
-template <device::Residence residence, int most_threads, int least_blocks, int width, class T>
+template <Layout layout, device::Residence residence, int most_threads, int least_blocks, int width, class T>
 __global__ void __launch_bounds__(most_threads, least_blocks)
-    lu_block_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info) {
+    lu_block_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info,
+                           device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
-    const device::Whole<T> own = square_of(a, blockIdx.x);
+    if (layout == Layout::list && !is_taken(a, selection, blockIdx.x)) return;
+    const device::Whole<T> own = square_of<layout>(a);
     const device::LuBlockMemory<T, width> memory(raw, own.rows, residence);
     Index* const ipiv = pivoting == device::Pivoting::partial ? pivots[blockIdx.x].data() : nullptr;
     const int failed = device::lu_factor_block<residence>(BlockThread(), memory, own, ipiv);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-template <class T>
+template <Layout layout, class T>
 __global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
-    lu_tiles_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info) {
+    lu_tiles_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info,
+                           device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
-    const int n = static_cast<int>(a.shape().rows());
-    const device::LuTileMatrix<T> own{a[blockIdx.x].data(), n, static_cast<int>(a.shape().col_stride())};
+    if (layout == Layout::list && !is_taken(a, selection, blockIdx.x)) return;
+    const View<T> matrix = a[blockIdx.x];
+    const View<T>& shape = layout == Layout::uniform ? a.shape() : matrix;
+    const int n = static_cast<int>(shape.rows());
+    const device::LuTileMatrix<T> own{matrix.data(), n, static_cast<int>(shape.col_stride())};
     const device::LuTileMemory<T> memory(raw, n);
     Index* const ipiv = pivoting == device::Pivoting::partial ? pivots[blockIdx.x].data() : nullptr;
     const int failed = device::lu_factor_tiles(BlockThread(), memory, own, ipiv);
@@ -111,86 +113,145 @@ __global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
 
 template <int most_threads, class T>
 __global__ void __launch_bounds__(most_threads, most_threads <= 256 ? 3 : 1)
-    lu_tiles_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
-                          const Index* info) {
+    lu_tiles_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b, const Index* info,
+                          device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
-    if (info != nullptr && info[blockIdx.x] > 0) return;
+    if ((info != nullptr && info[blockIdx.x] > 0) || !is_taken(factors, selection, blockIdx.x)) return;
     const auto own = device::whole(factors[blockIdx.x]);
     const device::SolveTilesMemory<T> memory(raw, own.rows);
-    device::lu_solve_tiles(BlockThread(), memory, own, numbers_of(pivots, blockIdx.x), sides_of(b, blockIdx.x));
+    device::lu_solve_tiles(BlockThread(), memory, own, numbers_of_block(pivots), sides_of_block(b));
 }
 
 template <class T>
 __global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
-    lu_block_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse,
-                           Index* info) {
+    lu_block_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse, Index* info,
+                           device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
+    if (!is_taken(factors, selection, blockIdx.x)) return;
     const auto own = device::whole(factors[blockIdx.x]);
     const device::LuSolveMemory<T, 8> memory(raw, own.rows);
-    const int failed = device::lu_invert_block(BlockThread(), memory, own, numbers_of(pivots, blockIdx.x),
+    const int failed = device::lu_invert_block(BlockThread(), memory, own, numbers_of_block(pivots),
                                                device::whole(inverse[blockIdx.x]));
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-template <device::Residence residence, int most_threads, int least_blocks, int width, class T>
-void factor_lu_blocks(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
-                      Index* info) {
-    const int n = static_cast<int>(a.shape().rows()), threads = device::lu_block_threads(n);
-    const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, residence);
-    const BatchView<Index> order = pivots.value_or(BatchView<Index>());
-    launch_block_each(stream, lu_block_factor_kernel<residence, most_threads, least_blocks, width, T>,
-                      "lu_block_factor_kernel", a.count(), threads, bytes, a, pivoting_of(pivots), order, info);
+/// A factorization: what its kernels get.
+template <class T>
+struct LuFactoring {
+    Stream stream;
+    const BatchView<T>& a;
+    const std::optional<BatchView<Index>>& pivots;
+    Index* info;
+    device::Selection selection;
+
+    void launch(void (*kernel)(BatchView<T>, device::Pivoting, BatchView<Index>, Index*, device::Selection),
+                const char* name, std::size_t bytes) const {
+        launch_block_each(stream, kernel, name, a.count(), device::lu_block_threads(selection.most), bytes, a,
+                          pivoting_of(pivots), pivots.value_or(BatchView<Index>()), info, selection);
+    }
+};
+
+template <Layout layout, device::Residence residence, int most_threads, int least_blocks, int width, class T>
+void factor_lu_blocks(const LuFactoring<T>& task) {
+    task.launch(lu_block_factor_kernel<layout, residence, most_threads, least_blocks, width, T>,
+                "lu_block_factor_kernel", device::LuBlockMemory<T, width>::bytes(task.selection.most, residence));
 }
 
 /// With panels in tiles, otherwise, where shared memory does not hold one, by narrow panels. Finished ones lie in A's
 /// place.
-template <class T>
-void factor_lu_in_place(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
-                        Index* info) {
+template <Layout layout, class T>
+void factor_lu_in_place(const LuFactoring<T>& task) {
     constexpr device::LuBlockBounds widest = device::widest_lu_bounds;
-    const int n = static_cast<int>(a.shape().rows());
+    const int n = task.selection.most;
     const std::size_t bytes = device::LuTileMemory<T>::bytes(n);
-    if (bytes > most_batch_shared(stream) || !device::has_counted_elements(n, a.shape().col_stride())) {
-        return factor_lu_blocks<device::Residence::global, widest.threads, widest.blocks, 8>(stream, a, pivots, info);
+    if (bytes > most_batch_shared(task.stream) || !has_counted_elements(task.a, n)) {
+        return factor_lu_blocks<layout, device::Residence::global, widest.threads, widest.blocks, 8>(task);
     }
-    launch_block_each(stream, lu_tiles_factor_kernel<T>, "lu_tiles_factor_kernel", a.count(),
-                      device::lu_block_threads(n), bytes, a, pivoting_of(pivots), pivots.value_or(BatchView<Index>()),
-                      info);
+    task.launch(lu_tiles_factor_kernel<layout, T>, "lu_tiles_factor_kernel", bytes);
 }
 
-template <int width, class T>
-void factor_lu_by_width(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
-                        Index* info) {
+template <Layout layout, int width, class T>
+void factor_lu_by_width(const LuFactoring<T>& task) {
     constexpr device::LuBlockBounds bounds = device::resident_lu_bounds;
-    const int n = static_cast<int>(a.shape().rows());
+    const int n = task.selection.most;
     const bool resident =
         n <= device::most_resident_lu_order<T> &&
-        device::LuBlockMemory<T, width>::bytes(n, device::Residence::shared) <= most_batch_shared(stream);
-    if (!resident) return factor_lu_in_place(stream, a, pivots, info);
-    factor_lu_blocks<device::Residence::shared, bounds.threads, bounds.blocks, width>(stream, a, pivots, info);
+        device::LuBlockMemory<T, width>::bytes(n, device::Residence::shared) <= most_batch_shared(task.stream);
+    if (!resident) return factor_lu_in_place<layout>(task);
+    factor_lu_blocks<layout, device::Residence::shared, bounds.threads, bounds.blocks, width>(task);
 }
 
 template <class T>
-void solve_lu_blocks(Stream stream, const BatchView<const T>& factors, const BatchView<const Index>& pivots,
-                     const BatchView<T>& b, const Index* info) {
-    const int n = static_cast<int>(factors.shape().rows()), threads = device::lu_block_threads(n);
-    const auto kernel = threads <= 256 ? lu_tiles_solve_kernel<256, T> : lu_tiles_solve_kernel<512, T>;
-    launch_block_each(stream, kernel, "lu_tiles_solve_kernel", b.count(), threads,
-                      device::SolveTilesMemory<T>::bytes(n), factors, pivots, b, info);
+void factor_lu_class(const LuFactoring<T>& task, BatchLuPlan plan) {
+    if (task.selection.small) {
+        return with_small_shape<T>(task.selection.most, [&](auto shape) {
+            using Shape = decltype(shape);
+            lu_small_factor_kernel<Shape, T>
+                <<<blocks(small_grid<Shape>(task.a.count())), small_threads, 0, native(task.stream)>>>(
+                    task.a, pivoting_of(task.pivots), task.pivots.value_or(BatchView<Index>()), task.info,
+                    task.selection);
+            check_launch("lu_small_factor_kernel", task.stream);
+        });
+    }
+    if (!task.a.uniform()) return factor_lu_by_width<Layout::list, 16>(task);
+    if (plan.width == 8) return factor_lu_by_width<Layout::uniform, 8>(task);
+    if (plan.width == 32) return factor_lu_by_width<Layout::uniform, 32>(task);
+    factor_lu_by_width<Layout::uniform, 16>(task);
 }
 
 /// Where info is there, right-hand sides stay as they are whose matrices failed.
 template <class T>
-void solve_lu(Stream stream, const BatchView<const T>& factors, const BatchView<const Index>& pivots,
-              const BatchView<T>& b, const Index* info) {
-    const Index n = factors.shape().rows();
-    if (n > device::lanes) return solve_lu_blocks(stream, factors, pivots, b, info);
+void solve_lu_class(Stream stream, const BatchView<const T>& factors, const BatchView<const Index>& pivots,
+                    const BatchView<T>& b, const Index* info, const device::Selection& selection) {
+    const int n = selection.most;
+    if (!selection.small) {
+        const int threads = device::lu_block_threads(n);
+        const auto kernel = threads <= 256 ? lu_tiles_solve_kernel<256, T> : lu_tiles_solve_kernel<512, T>;
+        return launch_block_each(stream, kernel, "lu_tiles_solve_kernel", b.count(), threads,
+                                 device::SolveTilesMemory<T>::bytes(n), factors, pivots, b, info, selection);
+    }
     with_small_shape<T>(n, [&](auto shape) {
         using Shape = decltype(shape);
         const auto kernel =
             b.shape().cols() == 1 ? lu_small_solve_kernel<Shape, 1, T> : lu_small_solve_kernel<Shape, 4, T>;
-        kernel<<<blocks(small_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(factors, pivots, b, info);
+        kernel<<<blocks(small_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(factors, pivots, b, info,
+                                                                                           selection);
         check_launch("lu_small_solve_kernel", stream);
+    });
+}
+
+template <class T>
+void factor_solve_lu_class(const LuFactoring<T>& task, const BatchView<T>& b, BatchLuPlan plan) {
+    if (!task.selection.small || b.shape().cols() != 1) {
+        factor_lu_class(task, plan);
+        if (b.shape().empty()) return;
+        return solve_lu_class(task.stream, BatchView<const T>(task.a), BatchView<const Index>(*task.pivots), b,
+                              task.info, task.selection);
+    }
+    with_small_shape<T>(task.selection.most, [&](auto shape) {
+        using Shape = decltype(shape);
+        lu_small_both_kernel<Shape, T>
+            <<<blocks(small_grid<Shape>(task.a.count())), small_threads, 0, native(task.stream)>>>(
+                task.a, *task.pivots, b, task.info, task.selection);
+        check_launch("lu_small_both_kernel", task.stream);
+    });
+}
+
+template <class T>
+void invert_lu_class(Stream stream, const BatchView<const T>& factors, const BatchView<const Index>& pivots,
+                     const BatchView<T>& inverse, Index* info, const device::Selection& selection) {
+    const int n = selection.most;
+    if (!selection.small) {
+        return launch_block_each(stream, lu_block_invert_kernel<T>, "lu_block_invert_kernel", factors.count(),
+                                 device::lu_block_threads(n), device::LuSolveMemory<T, 8>::bytes(n), factors, pivots,
+                                 inverse, info, selection);
+    }
+    with_small_shape<T>(n, [&](auto shape) {
+        using Shape = decltype(shape);
+        lu_small_invert_kernel<Shape, T>
+            <<<blocks(small_grid<Shape>(factors.count())), small_threads, 0, native(stream)>>>(factors, pivots, inverse,
+                                                                                               info, selection);
+        check_launch("lu_small_invert_kernel", stream);
     });
 }
 
@@ -200,42 +261,30 @@ template <class T>
 void run_on_gpu(BatchGetrf<T>, Stream stream, BatchView<T> a, std::optional<BatchView<Index>> pivots, Index* info,
                 BatchLuPlan plan) {
     if (a.count() == 0) return;
-    if (a.shape().rows() <= device::lanes) {
-        return with_small_shape<T>(a.shape().rows(), [&](auto shape) {
-            using Shape = decltype(shape);
-            lu_small_factor_kernel<Shape, T>
-                <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(
-                    a, pivoting_of(pivots), pivots.value_or(BatchView<Index>()), info);
-            check_launch("lu_small_factor_kernel", stream);
-        });
-    }
-    if (plan.width == 8) return factor_lu_by_width<8>(stream, a, pivots, info);
-    if (plan.width == 32) return factor_lu_by_width<32>(stream, a, pivots, info);
-    factor_lu_by_width<16>(stream, a, pivots, info);
+    refuse_others(stream, a, device::Shapes::square, info);
+    device::for_each_class(a, device::Shapes::square, [&](const device::Selection& selection) {
+        factor_lu_class(LuFactoring<T>{stream, a, pivots, info, selection}, plan);
+    });
 }
 
 template <class T>
 void run_on_gpu(BatchGetrs<T>, Stream stream, BatchView<const T> factors, std::optional<BatchView<const Index>> pivots,
                 BatchView<T> b) {
-    if (b.count() == 0 || b.shape().cols() == 0 || b.shape().rows() == 0) return;
+    if (b.count() == 0 || b.shape().empty()) return;
     const BatchView<const Index> order = pivots.value_or(BatchView<const Index>());
-    solve_lu(stream, factors, order, b, nullptr);
+    device::for_each_class(factors, device::Shapes::square, [&](const device::Selection& selection) {
+        solve_lu_class(stream, factors, order, b, nullptr, selection);
+    });
 }
 
 template <class T>
 void run_on_gpu(BatchGesv<T>, Stream stream, BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info,
                 BatchLuPlan plan) {
     if (a.count() == 0) return;
-    if (a.shape().rows() > device::lanes || b.shape().cols() != 1) {
-        run_on_gpu(BatchGetrf<T>(), stream, a, pivots, info, plan);
-        if (b.shape().empty()) return;
-        return solve_lu(stream, BatchView<const T>(a), BatchView<const Index>(pivots), b, info);
-    }
-    with_small_shape<T>(a.shape().rows(), [&](auto shape) {
-        using Shape = decltype(shape);
-        lu_small_both_kernel<Shape, T>
-            <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, pivots, b, info);
-        check_launch("lu_small_both_kernel", stream);
+    const std::optional<BatchView<Index>> order(pivots);
+    refuse_others(stream, a, device::Shapes::square, info);
+    device::for_each_class(a, device::Shapes::square, [&](const device::Selection& selection) {
+        factor_solve_lu_class(LuFactoring<T>{stream, a, order, info, selection}, b, plan);
     });
 }
 
@@ -243,18 +292,9 @@ template <class T>
 void run_on_gpu(BatchGetri<T>, Stream stream, BatchView<const T> factors, BatchView<const Index> pivots,
                 BatchView<T> inverse, Index* info) {
     if (factors.count() == 0) return;
-    const int n = static_cast<int>(factors.shape().rows());
-    if (n > device::lanes) {
-        return launch_block_each(stream, lu_block_invert_kernel<T>, "lu_block_invert_kernel", factors.count(),
-                                 device::lu_block_threads(n), device::LuSolveMemory<T, 8>::bytes(n), factors, pivots,
-                                 inverse, info);
-    }
-    with_small_shape<T>(n, [&](auto shape) {
-        using Shape = decltype(shape);
-        lu_small_invert_kernel<Shape, T>
-            <<<blocks(small_grid<Shape>(factors.count())), small_threads, 0, native(stream)>>>(factors, pivots, inverse,
-                                                                                               info);
-        check_launch("lu_small_invert_kernel", stream);
+    refuse_others(stream, factors, device::Shapes::square, info);
+    device::for_each_class(factors, device::Shapes::square, [&](const device::Selection& selection) {
+        invert_lu_class(stream, factors, pivots, inverse, info, selection);
     });
 }
 

@@ -19,6 +19,9 @@ struct Whole {
 
     BASALT_DEVICE bool holds(int i, int j) const { return i < rows && j < cols; }
     BASALT_DEVICE T* at(int i, int j) const { return a + i + j * ld; }
+    /// Strides of rows and columns.
+    BASALT_DEVICE static constexpr Index down() { return 1; }
+    BASALT_DEVICE Index across() const { return ld; }
     /// Padded with the identity.
     BASALT_DEVICE T load(int i, int j) const { return holds(i, j) ? *at(i, j) : i == j ? T{1} : T{0}; }
 };

@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <limits>
 
 #include "kernels/cuda/batch/eliminate.hpp"
 
@@ -117,9 +116,7 @@ BASALT_DEVICE unsigned best_lane_of_group(const Thread& thread, unsigned key, bo
 template <class T, class Thread>
 BASALT_DEVICE T reciprocal_or_zero(const Thread& thread, T pivot) {
     constexpr unsigned least = sizeof(T) == 8 ? 23U << 20 : 7U << 23, most = sizeof(T) == 8 ? 2023U << 20 : 247U << 23;
-    const T y = thread.reciprocal_estimate(pivot), e = T{1} - pivot * y;
-    const T z = sizeof(T) == 8 ? y + y * (e + e * e) : y;
-    const T reciprocal = z + z * (T{1} - pivot * z);
+    const T reciprocal = normal_reciprocal(thread, pivot);
     const unsigned high = magnitude_bits(pivot).high;
     const T other = is_zero(pivot) ? T{1} : T{0};
     return high - least < most - least ? reciprocal : other;

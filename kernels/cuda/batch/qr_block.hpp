@@ -33,6 +33,8 @@ struct QrBlockMemory {
         row = sums + 2 * most_block_warps * width;
         tau = row + 2 * width;
     }
+    /// Behind this memory.
+    BASALT_DEVICE T* end() const { return tau + width; }
 };
 
 /// The sum over the lanes of a warp, the same in all of them.
@@ -97,24 +99,25 @@ BASALT_DEVICE void panel_step(const Thread& thread, const QrBlockMemory<T, width
     }
     T dots[width];
     panel_sums<width, c>(thread, memory, row, number, k, T{1}, dots);
-    T first = memory.row[c % 2 * width + c], factor{1};
+    T first = memory.row[c % 2 * width + c];
+    RangeFactor<T> range;
     const T square = first * first + dots[c];
     if (!(square >= least_square<T> && square <= most_square<T>)) {  // the same in all threads
         const T largest = largest_of_block(thread, memory.gram, number >= k ? magnitude(row[c]) : T{0});
-        factor = range_factor(largest);
+        range = range_factor(largest);
         thread.sync();
-        panel_sums<width, c>(thread, memory, row, number, k, factor, dots);
-        first *= factor;
+        panel_sums<width, c>(thread, memory, row, number, k, range.factor, dots);
+        first *= range.factor;
         thread.sync();
     }
-    const Reflector<T> h = make_reflector(thread, first, dots[c], factor);
+    const Reflector<T> h = make_reflector(thread, first, dots[c], range.inverse);
     if (number == 0) memory.tau[c] = h.tau;
-    const T v = number > k ? row[c] * factor * h.scale : T{0};
-    if (number > k) row[c] = v;
+    const T u = number == k ? h.head : row[c] * range.factor;
+    if (number > k) row[c] = u * h.scale;
     BASALT_UNROLL
     for (int d = c + 1; d < width; ++d) {
-        const T weight = h.tau * (memory.row[c % 2 * width + d] + h.scale * dots[d]);
-        if (number >= k) row[d] -= number == k ? weight : weight * v;
+        const T weight = h.weight * (h.head * memory.row[c % 2 * width + d] + dots[d]);
+        if (number >= k) row[d] -= weight * u;
     }
     if (number == k) row[c] = h.beta;
 }
@@ -183,28 +186,29 @@ BASALT_DEVICE void reflect_column(const Thread& thread, const QrBlockMemory<T, w
     }
 }
 
-/// Columns first .. of a matrix, each by a warp.
+/// Columns first .. of a matrix with these strides, each by a warp.
 template <Operation operation, int width, int parts, class T, class Thread>
-BASALT_DEVICE void reflect_columns(const Thread& thread, const QrBlockMemory<T, width>& memory, T* a, Index ld,
-                                   int rows, int first, int last) {
+BASALT_DEVICE void reflect_columns(const Thread& thread, const QrBlockMemory<T, width>& memory, T* a, Index down,
+                                   Index across, int rows, int first, int last) {
     BASALT_ROLLED
     for (int j = first + thread.warp; j < last; j += thread.warps) {
-        T* const column = a + j * ld + thread.lane;
+        T* const column = a + j * across + thread.lane * down;
         const int left = rows - thread.lane;  // elements from the lane's first one on
         T x[parts];
         BASALT_UNROLL
-        for (int r = 0; r < parts; ++r) x[r] = r * lanes < left ? column[r * lanes] : T{0};
+        for (int r = 0; r < parts; ++r) x[r] = r * lanes < left ? column[r * lanes * down] : T{0};
         reflect_column<operation>(thread, memory, x);
         BASALT_UNROLL
         for (int r = 0; r < parts; ++r) {
-            if (r * lanes < left) column[r * lanes] = x[r];
+            if (r * lanes < left) column[r * lanes * down] = x[r];
         }
     }
 }
 
-/// A := R and reflectors, tau[k] their factors, if tau is not null. Right-hand sides B, if any, become Q^T B.
-template <int width, int parts, class T, class Thread>
-BASALT_DEVICE void qr_reflect_block(const Thread& thread, const QrBlockMemory<T, width>& memory, const Whole<T>& a,
+/// A, which is Whole or its transpose, := R and reflectors, tau[k] their factors, if tau is not null. Right-hand sides
+/// B, if any, become Q^T B.
+template <int width, int parts, class Matrix, class T, class Thread>
+BASALT_DEVICE void qr_reflect_block(const Thread& thread, const QrBlockMemory<T, width>& memory, const Matrix& a,
                                     T* tau, const RightSides<T>& right) {
     const int number = thread.warp * lanes + thread.lane, steps = a.rows < a.cols ? a.rows : a.cols;
     BASALT_ROLLED
@@ -223,27 +227,34 @@ BASALT_DEVICE void qr_reflect_block(const Thread& thread, const QrBlockMemory<T,
         BASALT_ROLLED
         for (int operand = 0; operand < 2; ++operand) {  // the same code for both, with registers for one
             const bool own = operand == 0;
-            reflect_columns<Operation::transposed, width, parts>(thread, memory, own ? a.a : right.b,
-                                                                 own ? a.ld : right.ld, a.rows, own ? j + width : 0,
-                                                                 own ? a.cols : static_cast<int>(right.cols));
+            reflect_columns<Operation::transposed, width, parts>(
+                thread, memory, own ? a.a : right.b, own ? a.down() : Index{1}, own ? a.across() : right.ld, a.rows,
+                own ? j + width : 0, own ? a.cols : static_cast<int>(right.cols));
         }
         thread.sync();
     }
+}
+
+/// V and Gram matrix of the panel at j, and its tau, from the reflectors that A holds.
+template <int width, class Matrix, class T, class Thread>
+BASALT_DEVICE void load_reflectors(const Thread& thread, const QrBlockMemory<T, width>& memory, const Matrix& a,
+                                   const T* tau, int j, int reflectors) {
+    const int number = thread.warp * lanes + thread.lane;
+    T row[width];
+    BASALT_UNROLL
+    for (int c = 0; c < width; ++c) row[c] = a.holds(number, j + c) ? *a.at(number, j + c) : T{0};
+    if (number < width) memory.tau[number] = j + number < reflectors ? tau[j + number] : T{0};
+    spread_panel(thread, memory, j, reflectors, row, number);
 }
 
 /// A (m x n, its first k columns hold reflectors) := the first n columns of Q.
 template <int width, int parts, class T, class Thread>
 BASALT_DEVICE void qr_form_block(const Thread& thread, const QrBlockMemory<T, width>& memory, const Whole<T>& a,
                                  const T* tau, int reflectors) {
-    const int number = thread.warp * lanes + thread.lane;
     const int last = reflectors > 0 ? (reflectors - 1) / width * width : 0;
     BASALT_ROLLED
     for (int j = last; j >= 0; j -= width) {
-        T row[width];
-        BASALT_UNROLL
-        for (int c = 0; c < width; ++c) row[c] = a.holds(number, j + c) ? *a.at(number, j + c) : T{0};
-        if (number < width) memory.tau[number] = j + number < reflectors ? tau[j + number] : T{0};
-        spread_panel(thread, memory, j, reflectors, row, number);
+        load_reflectors(thread, memory, a, tau, j, reflectors);
         BASALT_ROLLED
         for (int column = j + thread.warp; column < a.cols; column += thread.warps) {
             const bool begins = j == last || column < j + width;  // as a column of the identity
@@ -267,6 +278,22 @@ BASALT_DEVICE void qr_form_block(const Thread& thread, const QrBlockMemory<T, wi
     }
 }
 
+/// INFO of gels: the number of the first zero among the first n elements of the diagonal, or 0. `scratch` has room for
+/// them.
+template <class T, class Thread>
+BASALT_DEVICE int first_zero_of_block(const Thread& thread, T* scratch, const Whole<T>& a, int n) {
+    const int number = thread.warp * lanes + thread.lane;
+    if (number < n) scratch[number] = *a.at(number, number);
+    thread.sync();
+    int info = 0;
+    BASALT_ROLLED
+    for (int k = n - 1; k >= 0; --k) {
+        if (scratch[k] == T{0}) info = k + 1;
+    }
+    thread.sync();
+    return info;
+}
+
 /// A := R and reflectors, tau[k] their factors, if tau is not null. Where there are right-hand sides, which takes
 /// m >= n, their first n rows become solutions of the least squares. Returns INFO: the first zero on the diagonal of R,
 /// or 0. `x`, padded to a warp, holds a right-hand side.
@@ -277,20 +304,13 @@ BASALT_DEVICE int qr_factor_block(const Thread& thread, const QrBlockMemory<T, w
     qr_reflect_block<width, parts>(thread, memory, a, tau, right);
     if (right.cols == 0) return 0;
     const Whole<const T> r{a.a, a.ld, a.cols, a.cols};
-    if (number < a.cols) x[number] = *a.at(number, number);
-    thread.sync();
-    int info = 0;
-    BASALT_ROLLED
-    for (int k = a.cols - 1; k >= 0; --k) {
-        if (x[k] == T{0}) info = k + 1;
-    }
-    thread.sync();
+    const int info = first_zero_of_block(thread, x, a, a.cols);
     if (info > 0) return info;
     for (Index c = 0; c < right.cols; ++c) {
         T* const b = right.b + c * right.ld;
         if (number < order) x[number] = number < a.cols ? b[number] : T{0};
         thread.sync();
-        substitute_block<Triangle::upper, 1>(thread, r, x, order);
+        substitute_block<Triangle::upper, Diagonal::stored, 1>(thread, r, x, order);
         if (number < a.cols) b[number] = x[number];
         thread.sync();
     }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/cuda/batch/lu_launch.cuh"
-#include "kernels/cuda/batch/qr_block.hpp"
+#include "kernels/cuda/batch/qr_wide.hpp"
 
 /// QR kernels for one precision: factor_float.cu and factor_double.cu compile them.
 namespace basalt::on_stream {
@@ -11,44 +11,69 @@ namespace {
 /// Of a matrix: with TAU, or with right-hand sides and INFO.
 template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
-    qr_small_factor_kernel(BatchView<T> a, BatchView<T> tau, BatchView<T> b, Index* info) {
+    qr_small_factor_kernel(BatchView<T> a, BatchView<T> tau, BatchView<T> b, Index* info, device::Selection selection) {
     __shared__ device::SmallVectors<T, Shape> memory[small_threads / Shape::own_lanes];
-    const SmallPlace<Shape> place;
-    const auto own = matrix_or_none(a, place.number);
-    const int failed = device::qr_factor_small<Shape>(BlockThread(), memory[place.group], own,
-                                                      numbers_of(tau, place.number), sides_of(b, place.number));
-    if (info != nullptr && own.a != nullptr && place.first_lane) info[place.number] = failed;
+    const SmallPlace<Shape> place(a, selection);
+    if (place.leaves_all(a)) return;
+    const int failed = device::qr_factor_small<Shape>(BlockThread(), memory[place.group], place.matrix(a),
+                                                      place.numbers(tau), place.sides(b));
+    if (info != nullptr && place.first_lane) info[place.number] = failed;
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, 1) qr_small_form_kernel(BatchView<T> a, BatchView<const T> tau) {
+__global__ void __launch_bounds__(small_threads, 1)
+    qr_small_form_kernel(BatchView<T> a, BatchView<const T> tau, device::Selection selection) {
     __shared__ device::SmallVectors<T, Shape> memory[small_threads / Shape::own_lanes];
-    const SmallPlace<Shape> place;
-    const int reflectors = place.number < a.count() ? static_cast<int>(tau[place.number].rows()) : 0;
-    device::qr_form_small<Shape>(BlockThread(), memory[place.group], matrix_or_none(a, place.number),
-                                 numbers_of(tau, place.number), reflectors);
+    const SmallPlace<Shape> place(a, selection);
+    if (place.leaves_all(a)) return;
+    const int reflectors = place.taken ? static_cast<int>(tau[place.number].rows()) : 0;
+    device::qr_form_small<Shape>(BlockThread(), memory[place.group], place.matrix(a), place.numbers(tau), reflectors);
+}
+
+template <class Shape, class T>
+__global__ void __launch_bounds__(small_threads, 1)
+    qr_small_wide_kernel(BatchView<T> a, BatchView<T> b, Index* info, device::Selection selection) {
+    __shared__ device::SmallVectors<T, Shape> memory[small_threads / Shape::own_lanes];
+    const SmallPlace<Shape> place(a, selection);
+    if (place.leaves_all(a)) return;
+    const int failed = device::wide_least_squares_small<Shape>(BlockThread(), memory[place.group],
+                                                               device::wide(place.matrix(a)), place.sides(b));
+    if (place.first_lane) info[place.number] = failed;
 }
 
 template <int width, int parts, class T>
 __global__ void __launch_bounds__(parts* device::lanes, 1)
-    qr_block_factor_kernel(BatchView<T> a, BatchView<T> tau, BatchView<T> b, Index* info) {
+    qr_block_factor_kernel(BatchView<T> a, BatchView<T> tau, BatchView<T> b, Index* info, device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
+    if (!is_taken(a, selection, blockIdx.x)) return;
     const auto own = device::whole(a[blockIdx.x]);
     const device::QrBlockMemory<T, width> memory(raw, own.rows);
-    T* const x = memory.tau + width;  // behind the memory of the factorization
-    const int failed = device::qr_factor_block<width, parts>(BlockThread(), memory, x, own, numbers_of(tau, blockIdx.x),
-                                                             sides_of(b, blockIdx.x));
+    const int failed = device::qr_factor_block<width, parts>(BlockThread(), memory, memory.end(), own,
+                                                             numbers_of_block(tau), sides_of_block(b));
     if (info != nullptr && threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
 template <int width, int parts, class T>
 __global__ void __launch_bounds__(parts* device::lanes, 1)
-    qr_block_form_kernel(BatchView<T> a, BatchView<const T> tau) {
+    qr_block_form_kernel(BatchView<T> a, BatchView<const T> tau, device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
+    if (!is_taken(a, selection, blockIdx.x)) return;
     const auto own = device::whole(a[blockIdx.x]);
     const device::QrBlockMemory<T, width> memory(raw, own.rows);
-    device::qr_form_block<width, parts>(BlockThread(), memory, own, numbers_of(tau, blockIdx.x),
+    device::qr_form_block<width, parts>(BlockThread(), memory, own, numbers_of_block(tau),
                                         static_cast<int>(tau[blockIdx.x].rows()));
+}
+
+template <int width, int parts, class T>
+__global__ void __launch_bounds__(parts* device::lanes, 1)
+    qr_block_wide_kernel(BatchView<T> a, BatchView<T> b, Index* info, device::Selection selection) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    if (!is_taken(a, selection, blockIdx.x)) return;
+    const auto own = device::wide(device::whole(a[blockIdx.x]));
+    const device::QrBlockMemory<T, width> memory(raw, own.cols);
+    const int failed = device::wide_least_squares_block<width, parts>(
+        BlockThread(), memory, device::WideMemory<T>(memory.end(), own.rows), own, sides_of_block(b));
+    if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
 /// Calls f(width, parts of a column in a warp) for matrices of as many rows. A block of 512 threads leaves 128
@@ -70,34 +95,62 @@ void with_qr_plan(Index rows, BatchLuPlan plan, const F& f) {
 }
 
 template <class T>
-bool is_small_qr(const BatchView<T>& a) {
-    return a.shape().rows() <= device::lanes && a.shape().cols() <= device::lanes;
-}
-
-template <class T, class F>
-void with_qr_shape(const BatchView<T>& a, const F& f) {
-    with_small_shape<T>(a.shape().rows() > a.shape().cols() ? a.shape().rows() : a.shape().cols(), f);
-}
-
-template <class T>
-void factor_small_qr(Stream stream, const BatchView<T>& a, const BatchView<T>& tau, const BatchView<T>& b,
-                     Index* info) {
-    with_qr_shape<T>(a, [&](auto shape) {
+void factor_small_qr(Stream stream, const BatchView<T>& a, const BatchView<T>& tau, const BatchView<T>& b, Index* info,
+                     const device::Selection& selection) {
+    with_small_shape<T>(selection.most, [&](auto shape) {
         using Shape = decltype(shape);
         qr_small_factor_kernel<Shape, T>
-            <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, tau, b, info);
+            <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, tau, b, info, selection);
         check_launch("qr_small_factor_kernel", stream);
     });
 }
 
 template <int width, int parts, class T>
-void factor_qr_blocks(Stream stream, const BatchView<T>& a, const BatchView<T>& tau, const BatchView<T>& b,
-                      Index* info) {
-    const int rows = static_cast<int>(a.shape().rows());
+void factor_qr_blocks(Stream stream, const BatchView<T>& a, const BatchView<T>& tau, const BatchView<T>& b, Index* info,
+                      const device::Selection& selection) {
     const std::size_t side = (static_cast<std::size_t>(a.shape().cols()) + device::lanes) * sizeof(T);
     launch_block_each(stream, qr_block_factor_kernel<width, parts, T>, "qr_block_factor_kernel", a.count(),
-                      device::lu_block_threads(rows),
-                      device::QrBlockMemory<T, width>::bytes(rows) + (b.count() > 0 ? side : 0), a, tau, b, info);
+                      device::lu_block_threads(selection.most),
+                      device::QrBlockMemory<T, width>::bytes(selection.most) + (b.count() > 0 ? side : 0), a, tau, b,
+                      info, selection);
+}
+
+template <class T>
+void form_class(Stream stream, const BatchView<T>& a, const BatchView<const T>& tau,
+                const device::Selection& selection) {
+    if (selection.small) {
+        return with_small_shape<T>(selection.most, [&](auto shape) {
+            using Shape = decltype(shape);
+            qr_small_form_kernel<Shape, T>
+                <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, tau, selection);
+            check_launch("qr_small_form_kernel", stream);
+        });
+    }
+    with_qr_block<T>(selection.most, [&](auto width, auto parts) {
+        launch_block_each(stream, qr_block_form_kernel<width(), parts(), T>, "qr_block_form_kernel", a.count(),
+                          device::lu_block_threads(selection.most),
+                          device::QrBlockMemory<T, width()>::bytes(selection.most), a, tau, selection);
+    });
+}
+
+template <class T>
+void wide_class(Stream stream, const BatchView<T>& a, const BatchView<T>& b, Index* info,
+                const device::Selection& selection) {
+    if (selection.small) {
+        return with_small_shape<T>(selection.most, [&](auto shape) {
+            using Shape = decltype(shape);
+            qr_small_wide_kernel<Shape, T>
+                <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, b, info, selection);
+            check_launch("qr_small_wide_kernel", stream);
+        });
+    }
+    with_qr_block<T>(selection.most, [&](auto width, auto parts) {
+        launch_block_each(
+            stream, qr_block_wide_kernel<width(), parts(), T>, "qr_block_wide_kernel", a.count(),
+            device::lu_block_threads(selection.most),
+            device::QrBlockMemory<T, width()>::bytes(selection.most) + device::WideMemory<T>::bytes(selection.most), a,
+            b, info, selection);
+    });
 }
 
 }  // namespace
@@ -105,41 +158,41 @@ void factor_qr_blocks(Stream stream, const BatchView<T>& a, const BatchView<T>& 
 template <class T>
 void run_on_gpu(BatchGeqrf<T>, Stream stream, BatchView<T> a, BatchView<T> tau, BatchLuPlan plan) {
     if (a.count() == 0 || a.shape().empty()) return;
-    if (is_small_qr(a)) return factor_small_qr(stream, a, tau, BatchView<T>(), nullptr);
-    with_qr_plan<T>(a.shape().rows(), plan, [&](auto width, auto parts) {
-        factor_qr_blocks<width(), parts()>(stream, a, tau, BatchView<T>(), nullptr);
+    device::for_each_class(a, device::Shapes::any, [&](const device::Selection& selection) {
+        if (selection.small) return factor_small_qr(stream, a, tau, BatchView<T>(), nullptr, selection);
+        with_qr_plan<T>(selection.most, plan, [&](auto width, auto parts) {
+            factor_qr_blocks<width(), parts()>(stream, a, tau, BatchView<T>(), nullptr, selection);
+        });
     });
 }
 
 template <class T>
 void run_on_gpu(BatchOrgqr<T>, Stream stream, BatchView<T> a, BatchView<const T> tau) {
     if (a.count() == 0 || a.shape().empty()) return;
-    if (is_small_qr(a)) {
-        return with_qr_shape<T>(a, [&](auto shape) {
-            using Shape = decltype(shape);
-            qr_small_form_kernel<Shape, T>
-                <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, tau);
-            check_launch("qr_small_form_kernel", stream);
-        });
-    }
-    const int rows = static_cast<int>(a.shape().rows());
-    with_qr_block<T>(rows, [&](auto width, auto parts) {
-        launch_block_each(stream, qr_block_form_kernel<width(), parts(), T>, "qr_block_form_kernel", a.count(),
-                          device::lu_block_threads(rows), device::QrBlockMemory<T, width()>::bytes(rows), a, tau);
-    });
+    device::for_each_class(a, device::Shapes::tall,
+                           [&](const device::Selection& selection) { form_class(stream, a, tau, selection); });
 }
 
 template <class T>
 void run_on_gpu(BatchGels<T>, Stream stream, BatchView<T> a, BatchView<T> b, Index* info) {
     if (a.count() == 0) return;
-    if (a.shape().empty() || b.shape().cols() == 0) {
+    const bool one_shape = a.uniform(), wide = device::is_wide(a.shape());
+    if (b.shape().cols() == 0) {
         check(cudaMemsetAsync(info, 0, static_cast<std::size_t>(a.count()) * sizeof(Index), native(stream)),
               "cudaMemsetAsync", stream);
-        return;
+        return refuse_others(stream, a, device::Shapes::any, info);
     }
-    if (is_small_qr(a)) return factor_small_qr(stream, a, BatchView<T>(), b, info);
-    with_qr_block<T>(a.shape().rows(), [&](auto width, auto parts) {
-        factor_qr_blocks<width(), parts()>(stream, a, BatchView<T>(), b, info);
+    refuse_others(stream, a, device::Shapes::any, info);
+    if (!one_shape || wide) {
+        device::for_each_class(a, device::Shapes::wide,
+                               [&](const device::Selection& selection) { wide_class(stream, a, b, info, selection); });
+    }
+    if (one_shape && wide) return;
+    device::for_each_class(a, device::Shapes::tall, [&](const device::Selection& selection) {
+        if (selection.small) return factor_small_qr(stream, a, BatchView<T>(), b, info, selection);
+        with_qr_block<T>(selection.most, [&](auto width, auto parts) {
+            factor_qr_blocks<width(), parts()>(stream, a, BatchView<T>(), b, info, selection);
+        });
     });
 }
 

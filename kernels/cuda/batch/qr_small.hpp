@@ -15,38 +15,51 @@ struct SmallVectors {
     T square[Shape::order * Shape::ld];  ///< an odd leading dimension: lanes meet in no bank along rows or columns
 };
 
-/// What a column x becomes under its reflector I - tau v v^T: (beta, 0, ...). v = (1, scale x_1 factor, ...).
+/// The reflector I - weight u u^T of a column x, multiplied before by a factor that brings its squares into their
+/// range: x becomes (beta, 0, ...) with u = (head, x_2, x_3, ...). LAPACK's form is I - tau v v^T with v = scale u.
 template <class T>
 struct Reflector {
-    T beta, tau, scale;
-    T factor;  ///< by which the column was multiplied before, so that its squares have their range
+    T beta, head, weight;
+    T tau, scale;
 };
 
-// Sums of squares in between are accurate.
+// Sums of squares in between are accurate, and products of such columns with others, which may have any size, are far
+// from overflow.
 template <class T>
-inline constexpr T least_square = sizeof(T) == 4 ? T(1e-30) : T(1e-280);
+inline constexpr T least_square = sizeof(T) == 4 ? T(1e-12) : T(1e-200);
 template <class T>
-inline constexpr T most_square = sizeof(T) == 4 ? T(1e36) : T(1e300);
+inline constexpr T most_square = sizeof(T) == 4 ? T(1e12) : T(1e200);
 
-/// By which a column with the largest magnitude `largest` is multiplied; one where it has zeros only, or NaN.
+/// A factor that brings a column into its range, and its inverse.
 template <class T>
-BASALT_DEVICE T range_factor(T largest) {
-    if (!(largest > T{0}) || largest > std::numeric_limits<T>::max()) return T{1};
-    const T least = std::numeric_limits<T>::min();
-    return T{1} / (largest > least ? largest : least);
+struct RangeFactor {
+    T factor = T{1}, inverse = T{1};
+};
+/// For the largest magnitude of a column; one where it has zeros only, or NaN.
+template <class T>
+BASALT_DEVICE RangeFactor<T> range_factor(T largest) {
+    if (!(largest > T{0}) || largest > std::numeric_limits<T>::max()) return {};
+    const T least = std::numeric_limits<T>::min(), bounded = largest > least ? largest : least;
+    return {T{1} / bounded, bounded};
 }
 
-/// From the first element and the sum of squares of the others, both multiplied by `factor`. One root and one
-/// reciprocal, both by iteration, because each division of doubles is a call of a function. An infinite sum gives NaN.
+/// From the first element and the sum of squares of the others, both multiplied by the factor. One root and one
+/// reciprocal, both by iteration, because each division of doubles is a call of a function, and no branch. Squares that
+/// are not finite give NaN.
 template <class T, class Thread>
-BASALT_DEVICE Reflector<T> make_reflector(const Thread& thread, T first, T tail, T factor) {
-    if (tail == T{0}) return {first / factor, T{0}, T{0}, factor};
-    const T square = first * first + tail, inverse = reciprocal_root(thread, square), estimate = square * inverse;
+BASALT_DEVICE Reflector<T> make_reflector(const Thread& thread, T first, T tail, T inverse_factor) {
+    const bool none = tail == T{0}, negative = first < T{0};
+    const T square = none ? T{1} : first * first + tail;
+    const T inverse = normal_reciprocal_root(thread, square), estimate = square * inverse;
     const T root = estimate + (square - estimate * estimate) * (T{0.5} * inverse);
-    const T beta = first < T{0} ? root : -root, span = first - beta, product = beta * span;
-    T reciprocal = reciprocal_or_zero(thread, product);
-    if (__builtin_expect(is_zero(reciprocal), 0)) reciprocal = T{1} / product;
-    return {factor == T{1} ? beta : beta / factor, -span * span * reciprocal, beta * reciprocal, factor};
+    const T sum = root + (negative ? -first : first), reciprocal = normal_reciprocal(thread, sum);
+    return {none ? first * inverse_factor : (negative ? root : -root) * inverse_factor,  //
+            negative ? -sum : sum,                                                       //
+            none ? T{0} : inverse * reciprocal,                                          //
+            none ? T{0} : sum * inverse,                                                 //
+            none       ? T{0}
+            : negative ? -reciprocal
+                       : reciprocal};
 }
 
 /// A lane's column of a matrix, and what goes with it.
@@ -76,7 +89,7 @@ BASALT_DEVICE T tail_square(const T* column) {
 /// A column whose squares leave the range of the numbers is multiplied by a factor in its place. Lanes of other
 /// matrices of the warp come along.
 template <class Shape, class T, class Thread>
-BASALT_DEVICE T bring_into_range(const Thread& thread, T* column, int k, bool needed) {
+BASALT_DEVICE RangeFactor<T> bring_into_range(const Thread& thread, T* column, int k, bool needed) {
     const int own = thread.lane % Shape::own_lanes;
     T largest{};
     BASALT_ROLLED
@@ -84,11 +97,11 @@ BASALT_DEVICE T bring_into_range(const Thread& thread, T* column, int k, bool ne
         const T m = magnitude(column[i]);
         largest = m <= largest ? largest : m;
     }
-    const T factor = needed ? range_factor(largest) : T{1};
+    const RangeFactor<T> range = needed ? range_factor(largest) : RangeFactor<T>();
     thread.sync_warp();
-    if (own >= k && own < Shape::order) column[own] *= factor;
+    if (own >= k && own < Shape::order) column[own] *= range.factor;
     thread.sync_warp();
-    return factor;
+    return range;
 }
 
 /// Step k of the factorization: all lanes' columns lose their part along the reflector of column k.
@@ -103,9 +116,11 @@ BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& me
         for (int i = 0; i < order; ++i) column[i] = lane.x[i];
     }
     thread.sync_warp();
-    T tail = tail_square<k, order>(column), factor{1};
+    T tail = tail_square<k, order>(column);
     const T square = column[k] * column[k] + tail;
     const bool out = !(square >= least_square<T> && square <= most_square<T>);
+    RangeFactor<T> range;
+    bool poisoned = false;
     // the same for all lanes of the warp, because they meet there
     bool any = out;
     BASALT_UNROLL
@@ -114,17 +129,19 @@ BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& me
         any = any || other != 0;
     }
     if (any) {
-        factor = bring_into_range<Shape>(thread, column, k, out);
+        range = bring_into_range<Shape>(thread, column, k, out);
         tail = tail_square<k, order>(column);
+        poisoned = !(tail + magnitude(column[k]) <= std::numeric_limits<T>::max());
     }
-    const Reflector<T> h = make_reflector(thread, column[k], tail, factor);
+    const Reflector<T> h = make_reflector(thread, column[k], tail, range.inverse);
     if (k >= steps) return;
     if (own == k) {
         lane.x[k] = h.beta;
         lane.tau = h.tau;
         lane.scale = h.scale;
-        lane.factor = h.factor;
+        lane.factor = range.factor;
     }
+    if (poisoned && own <= k) return;  // not even a NaN of this step may reach finished lanes
     T dot{};
     BASALT_UNROLL
     for (int g = (k + 1) / size; g < order / size; ++g) {
@@ -134,15 +151,14 @@ BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& me
             if (g * size + e > k) dot += chunk.value[e] * lane.x[g * size + e];
         }
     }
-    if (own <= k) return;  // finished: not even a NaN of this step may reach them
-    const T weight = h.tau * (lane.x[k] + h.scale * dot);
-    lane.x[k] -= weight;
+    const T weight = own > k ? h.weight * (h.head * lane.x[k] + dot) : T{0};
+    lane.x[k] = own > k ? lane.x[k] - weight * h.head : lane.x[k];
     BASALT_UNROLL
     for (int g = (k + 1) / size; g < order / size; ++g) {
         const Chunk<T> chunk = load_chunk(column + g * size);
         BASALT_UNROLL
         for (int e = 0; e < size; ++e) {
-            if (g * size + e > k) lane.x[g * size + e] -= weight * (h.scale * chunk.value[e]);
+            if (g * size + e > k) lane.x[g * size + e] -= weight * chunk.value[e];
         }
     }
 }
@@ -154,6 +170,43 @@ BASALT_DEVICE void reflect_steps(const Thread& thread, SmallVectors<T, Shape>& m
         reflect_step<k>(thread, memory, steps, lane);
         reflect_steps<k + 1>(thread, memory, steps, lane);
     }
+}
+
+/// All steps: the lanes' columns become those of R and of the reflectors.
+template <class T, class Shape, class Thread>
+BASALT_DEVICE void reflect_all(const Thread& thread, SmallVectors<T, Shape>& memory, int steps,
+                               QrColumn<T, Shape>& lane) {
+    const int own = thread.lane % Shape::own_lanes;
+    lane.tau = T{0};
+    lane.scale = lane.factor = T{1};
+    reflect_steps<0>(thread, memory, steps, lane);
+    BASALT_UNROLL
+    for (int i = 1; i < Shape::order; ++i) {
+        if (i > own) lane.x[i] = lane.x[i] * lane.factor * lane.scale;
+    }
+}
+
+/// A lane's column x := (I - tau v v^T) x. v of reflector k lies below the diagonal of the square.
+template <class T, class Shape>
+BASALT_DEVICE void reflect_lane(const SmallVectors<T, Shape>& memory, int k, T tau, T (&x)[Shape::order]) {
+    T sum = x[k];
+    BASALT_UNROLL
+    for (int i = k + 1; i < Shape::order; ++i) sum += memory.square[i * Shape::ld + k] * x[i];
+    const T weight = tau * sum;
+    x[k] -= weight;
+    BASALT_UNROLL
+    for (int i = k + 1; i < Shape::order; ++i) x[i] -= weight * memory.square[i * Shape::ld + k];
+}
+
+/// INFO of gels: the number of the first zero among the first n elements of the diagonal of R, or 0.
+template <class T, class Shape>
+BASALT_DEVICE int first_zero_small(const SmallVectors<T, Shape>& memory, int n) {
+    int info = 0;
+    BASALT_ROLLED
+    for (int k = n - 1; k >= 0; --k) {
+        if (memory.square[k * Shape::ld + k] == T{0}) info = k + 1;
+    }
+    return info;
 }
 
 /// Columns of A to lanes, through shared memory, so that neighbouring lanes read neighbouring rows. Zero elsewhere.
@@ -196,26 +249,14 @@ BASALT_DEVICE int solve_small_columns(const Thread& thread, const SmallVectors<T
                                       QrColumn<T, Shape>& lane, const RightSides<T>& right) {
     constexpr int order = Shape::order;
     const int own = thread.lane % Shape::own_lanes, first = thread.lane - own;
-    int info = 0;
-    BASALT_ROLLED
-    for (int k = cols - 1; k >= 0; --k) {
-        if (memory.square[k * Shape::ld + k] == T{0}) info = k + 1;
-    }
+    const int info = first_zero_small(memory, cols);
     for (Index begin = 0; begin < right.cols; begin += Shape::own_lanes) {
         const bool there = begin + own < right.cols;
         T* const b = right.b + (begin + own) * right.ld;
         BASALT_UNROLL
         for (int i = 0; i < order; ++i) lane.x[i] = there && i < rows ? b[i] : T{0};
         BASALT_UNROLL
-        for (int k = 0; k < order; ++k) {
-            const T scale = thread.from_lane(lane.tau, first + k);
-            T sum = lane.x[k];
-            BASALT_UNROLL
-            for (int i = k + 1; i < order; ++i) sum += memory.square[i * Shape::ld + k] * lane.x[i];
-            lane.x[k] -= scale * sum;
-            BASALT_UNROLL
-            for (int i = k + 1; i < order; ++i) lane.x[i] -= scale * sum * memory.square[i * Shape::ld + k];
-        }
+        for (int k = 0; k < order; ++k) reflect_lane(memory, k, thread.from_lane(lane.tau, first + k), lane.x);
         BASALT_UNROLL
         for (int k = order - 1; k >= 0; --k) {
             if (k >= cols) continue;
@@ -240,13 +281,7 @@ BASALT_DEVICE int qr_factor_small(const Thread& thread, SmallVectors<T, Shape>& 
     const int own = thread.lane % Shape::own_lanes, steps = a.rows < a.cols ? a.rows : a.cols;
     QrColumn<T, Shape> lane;
     load_columns(thread, memory, Whole<const T>{a.a, a.ld, a.rows, a.cols}, lane.x);
-    lane.tau = T{0};
-    lane.scale = lane.factor = T{1};
-    reflect_steps<0>(thread, memory, steps, lane);
-    BASALT_UNROLL
-    for (int i = 1; i < Shape::order; ++i) {
-        if (i > own) lane.x[i] = lane.x[i] * lane.factor * lane.scale;
-    }
+    reflect_all(thread, memory, steps, lane);
     store_columns(thread, memory, a, lane.x);
     if (tau != nullptr && own < steps) tau[own] = lane.tau;
     // all of the factored square is in memory now
@@ -271,16 +306,7 @@ BASALT_DEVICE void qr_form_small(const Thread& thread, SmallVectors<T, Shape>& m
     thread.sync_warp();
     const int first = thread.lane - own;
     BASALT_UNROLL
-    for (int k = order - 1; k >= 0; --k) {
-        const T scale = thread.from_lane(lane.tau, first + k);
-        T sum = lane.x[k];
-        BASALT_UNROLL
-        for (int i = k + 1; i < order; ++i) sum += memory.square[i * Shape::ld + k] * lane.x[i];
-        const T weight = scale * sum;
-        lane.x[k] -= weight;
-        BASALT_UNROLL
-        for (int i = k + 1; i < order; ++i) lane.x[i] -= weight * memory.square[i * Shape::ld + k];
-    }
+    for (int k = order - 1; k >= 0; --k) reflect_lane(memory, k, thread.from_lane(lane.tau, first + k), lane.x);
     thread.sync_warp();
     store_columns(thread, memory, a, lane.x);
 }

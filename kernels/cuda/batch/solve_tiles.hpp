@@ -11,7 +11,6 @@
 /// element is read once for each substitution.
 namespace basalt::cuda_detail::batch {
 
-enum class Diagonal { unit, stored };
 /// Whether tiles in shared memory are those of the triangle or of its transpose.
 enum class Squares { own, transposed };
 

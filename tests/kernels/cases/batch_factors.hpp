@@ -194,6 +194,62 @@ void check_batch_qr(Kernels& kernels, Index m, Index n, Index cols, Index count,
     REQUIRE(p.worst_solution(b.read()) <= p.tolerance() * 4);
 }
 
+/// Wide systems: A X = B, and X has no part that A does not see, X = A^T Y.
+template <class T, class Kernels>
+void check_batch_wide(Kernels& kernels, Index m, Index n, Index cols, Index count) {
+    INFO(m << " x " << n << ", " << count << " matrices, " << cols << " right-hand sides");
+    FactorCase<T> p(n, m, cols, count, false);  // the transpose
+    for (Index k = 0; k < count; ++k) {         // dominant, so that A A^T is well conditioned
+        for (Index i = 0; i < m; ++i) p.a[p.at(k, i, i)] += static_cast<T>(n);
+    }
+    const Index ld = m + 2, stride = ld * n;
+    std::vector<T> wide(static_cast<std::size_t>(count * stride), T{-77});
+    const auto at = [&](Index k, Index i, Index j) { return static_cast<std::size_t>(k * stride + j * ld + i); };
+    for (Index k = 0; k < count; ++k) {
+        for (Index i = 0; i < m; ++i) {
+            for (Index j = 0; j < n; ++j) wide[at(k, i, j)] = p.a[p.at(k, j, i)];
+        }
+    }
+    typename Kernels::template Memory<T> a(kernels, wide), b(kernels, p.b);
+    typename Kernels::template Memory<Index> info(kernels, std::vector<Index>(p.info.size(), -7));
+    kernels(on_stream::batch_gels<T>, BatchView<T>::strided(a.data(), count, m, n, ld, stride), p.view_b(b.data()),
+            info.data());
+    REQUIRE(info.read() == p.info);
+    const std::vector<T> x = b.read();
+    const double tolerance = p.tolerance() * static_cast<double>(n + 1);
+    // The first m rows of B were given; X lies in the space of A's rows if the least squares of A^T Y = X leave
+    // nothing.
+    for (Index k = 0; k < count; ++k) {
+        for (Index c = 0; c < cols; ++c) {
+            const auto side = static_cast<std::size_t>(k * p.stride_b + c * p.ld);
+            double off = 0;
+            for (Index i = 0; i < m; ++i) {
+                double sum = -static_cast<double>(p.b[side + static_cast<std::size_t>(i)]);
+                for (Index j = 0; j < n; ++j) {
+                    sum += static_cast<double>(wide[at(k, i, j)]) *
+                           static_cast<double>(x[side + static_cast<std::size_t>(j)]);
+                }
+                off = FactorCase<T>::larger(off, std::abs(sum));
+            }
+            REQUIRE(off <= tolerance);
+        }
+    }
+    typename Kernels::template Memory<T> c(kernels, p.a), y(kernels, x);
+    kernels(on_stream::batch_gels<T>, p.view_a(c.data()), p.view_b(y.data()), info.data());
+    const std::vector<T> rest = y.read();  // its rows behind m are the residual's components
+    double unseen = 0;
+    for (Index k = 0; k < count; ++k) {
+        for (Index j = 0; j < cols; ++j) {
+            for (Index i = m; i < n; ++i) {
+                unseen = FactorCase<T>::larger(
+                    unseen,
+                    std::abs(static_cast<double>(rest[static_cast<std::size_t>(k * p.stride_b + j * p.ld + i)])));
+            }
+        }
+    }
+    REQUIRE(unseen <= tolerance);
+}
+
 template <class T, class Kernels>
 void check_batch_factors(Kernels& kernels, const std::vector<Index>& orders, Index count) {
     for (const Index n : orders) {
@@ -204,6 +260,7 @@ void check_batch_factors(Kernels& kernels, const std::vector<Index>& orders, Ind
             check_batch_qr<T>(kernels, n, n, 1, count, width);
             check_batch_qr<T>(kernels, n + n / 2, n, 5, count, width);
             check_batch_qr<T>(kernels, (n + 1) / 2, n, 1, count, width);
+            if (n > 1) check_batch_wide<T>(kernels, n - n / 3, n, n % 2 == 0 ? 1 : 5, count);
         }
     }
 }

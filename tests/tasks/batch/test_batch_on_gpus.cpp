@@ -79,7 +79,7 @@ TEST_CASE("what GPUs do not take is refused with the call and the operand", "[ba
     CHECK(factor(square(4, 3), info.data()).find("leading dimension 3") != std::string::npos);
     CHECK(factor(square(4, 4), nullptr) == "batch_cholesky_factor: info is missing (null)");
     const std::vector<View<double>> views(1, View<double>::column_major(memory.data(), 2, 2, 2));
-    CHECK(factor(BatchView<double>::matrices(views), info.data()).find("strided() and pointers()") !=
+    CHECK(factor(BatchView<double>::matrices(views), info.data()).find("matrices() with the most rows and columns") !=
           std::string::npos);
     const auto solve = [&](const BatchView<double>& b) {
         return refusal([&] { batch_cholesky_solve<double>(emulated_stream, Triangle::lower, square(4, 4), b); });
@@ -145,5 +145,15 @@ TEST_CASE("LU and QR that GPUs do not take are refused with the call and the ope
           "batch_lu_factor: info is missing (null)");
     CHECK(refusal([&] {
               batch_least_squares<double>(emulated_stream, matrix(3, 4), matrix(3, 1), info.data());
-          }).find("no more columns than rows") != std::string::npos);
+          }).find("B has 1 matrices of 3 x 1; allowed are as many as A has, 1 of 4 x 1") != std::string::npos);
+    const std::vector<View<double>> list{View<double>::column_major(memory.data(), 3, 3, 3)};
+    CHECK(refusal([&] {
+              batch_lu_factor<double>(emulated_stream, BatchView<double>::matrices(list), info.data());
+          }).find("lists matrices without bounds") != std::string::npos);
+    CHECK(refusal([&] {
+              batch_lu_factor<double>(emulated_stream, BatchView<double>::matrices(list, 513, 513), info.data());
+          }).find("512 rows and columns at most") != std::string::npos);
+    CHECK(refusal([&] {
+              batch_lu_factor<double>(emulated_stream, BatchView<double>::matrices(list, 3, 4), info.data());
+          }).find("square") != std::string::npos);
 }

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+
+#include <basalt/batch.hpp>
+
+#include "kernels/cuda/batch/small.hpp"
+
+/// Batches whose matrices have different shapes: a kernel for each class of sizes, which leaves the other matrices
+/// alone. A batch of one shape has one class.
+namespace basalt::cuda_detail::batch {
+
+/// A matrix with more columns than rows, or without columns.
+template <class T>
+constexpr bool is_wide(const View<T>& matrix) {
+    return matrix.rows() < matrix.cols() || matrix.cols() == 0;
+}
+
+/// Which matrices a call treats: tall ones are those that are not wide.
+enum class Shapes : std::uint8_t { any, square, tall, wide };
+
+/// Columns of a matrix are no further apart in a list of different shapes, so that int numbers all elements.
+constexpr Index most_listed_ld = Index{1} << 21;
+
+/// A class of sizes. All of its matrices have kernels with the same number of threads.
+struct Selection {
+    Shapes shapes = Shapes::any;
+    bool small = false;  ///< up to 32 rows and columns
+    int above = 0;  ///< sizes: the larger side of small matrices, otherwise that whose elements have a thread each,
+    int most = 0;   ///< rows, or columns of wide ones: from above + 1 to most
+
+    /// Whether the matrix, of a list with these bounds, is of the class.
+    template <class T>
+    BASALT_DEVICE constexpr bool takes(const View<T>& bounds, const View<T>& matrix) const {
+        if (!allowed(bounds, matrix)) return false;
+        const Index rows = matrix.rows(), cols = matrix.cols(), larger = rows > cols ? rows : cols;
+        if (small != (larger <= lanes)) return false;
+        const Index size = small || shapes == Shapes::wide ? larger : rows;
+        return size > above && size <= most;
+    }
+    /// Whether the call may treat it at all.
+    template <class T>
+    BASALT_DEVICE constexpr bool allowed(const View<T>& bounds, const View<T>& matrix) const {
+        const Index rows = matrix.rows(), cols = matrix.cols(), ld = matrix.col_stride();
+        const bool well_formed = rows >= 0 && rows <= bounds.rows() && cols >= 0 && cols <= bounds.cols() &&
+                                 matrix.row_stride() == 1 && ld >= rows && ld <= most_listed_ld;
+        return well_formed &&
+               (shapes == Shapes::any || (shapes == Shapes::square && rows == cols) ||
+                (shapes == Shapes::tall && !is_wide(matrix)) || (shapes == Shapes::wide && is_wide(matrix)));
+    }
+};
+
+/// Calls f(selection) for the class of a uniform batch, or for all classes of a list that its bounds allow. Small
+/// matrices have the classes of SmallShape, others one for each number of warps.
+template <class T, class F>
+void for_each_class(const BatchView<T>& a, Shapes shapes, const F& f) {
+    const int rows = static_cast<int>(a.shape().rows()), cols = static_cast<int>(a.shape().cols());
+    const int larger = rows > cols ? rows : cols, size = shapes == Shapes::wide ? larger : rows;
+    if (a.uniform()) return f(Selection{shapes, larger <= lanes, -1, larger <= lanes ? larger : size});
+    int above = -1;
+    for (const int bound : {4, 8, 16, 24, lanes}) {
+        const int most = bound < larger ? bound : larger;
+        f(Selection{shapes, true, above, most});
+        if (most == larger) return;
+        above = most;
+    }
+    // of the others, only those of any shape have 32 rows and fewer
+    for (above = shapes == Shapes::any ? -1 : lanes; above < size;) {
+        const int next = above < 0 ? lanes : above + lanes, most = next < size ? next : size;
+        f(Selection{shapes, false, above, most});
+        above = most;
+    }
+}
+
+}  // namespace basalt::cuda_detail::batch
