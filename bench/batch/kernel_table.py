@@ -19,6 +19,7 @@ PAGE = ROOT / "docs" / "batch-kernels.md"
 SOURCES = ("cholesky_float", "cholesky_double", "lu_float", "lu_double", "qr_float", "qr_double")
 REGISTERS, SHARED, THREADS, BLOCKS, RESERVED = 65536, 228 * 1024, 2048, 32, 1024  # of a multiprocessor
 RESIDENCES = ("lanes", "shared", "global", "tiles")  # of kernels/cuda/batch/choices.hpp
+LAYOUTS = ("uniform", "list")  # of kernels/cuda/batch/lu_launch.cuh
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_90'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?"
                    r"Used (\d+) registers([^\n]*)", re.S)
 NAME = re.compile(r"::(\w+_kernel)<(.*)>\(basalt|::(\w+_kernel)<(.*)>\(")
@@ -57,6 +58,8 @@ def log_of(source, nvcc, logs):
 def parameters_of(text):
     """From "SmallShape<float, 4>, 1, float" the numbers and words that tell kernels apart, and the precision."""
     text = re.sub(r"basalt::cuda_detail::batch::SmallShape<\w+, (\d+)>", r"\1", text)
+    text = re.sub(r"\(?basalt::on_stream::\(anonymous namespace\)::Layout\)?(\d)", lambda found: LAYOUTS[int(found[1])],
+                  text)
     text = re.sub(r"\(?basalt::cuda_detail::batch::Residence\)?(\d)", lambda found: RESIDENCES[int(found[1])], text)
     parts = [part.strip().strip("()") for part in text.split(",")]
     return [part for part in parts if part not in ("float", "double")], parts[-1]
@@ -139,7 +142,7 @@ def tiles_launch(name, parameters, size):
 
 def lu_launch(name, parameters, size):
     if name == "lu_block_factor_kernel":
-        resident, most, width = parameters[0] == "shared", int(parameters[1]), int(parameters[3])
+        resident, most, width = parameters[1] == "shared", int(parameters[2]), int(parameters[4])
         n = (96 if size == 4 else 48) if resident else most
         order = whole(n, width)
         elements = order * width + 2 * width * width + 2 * width + 32 + (order * order if resident else 0)
@@ -155,7 +158,7 @@ def lu_launch(name, parameters, size):
 def qr_launch(name, parameters, size):
     width, parts = int(parameters[0]), int(parameters[1])
     n = 32 * parts
-    elements = n * width + width * width + 32 * width + 3 * width
+    elements = n * width + width * width + 32 * width + 3 * width + (2 * n if name == "qr_block_wide_kernel" else 0)
     trailing = sum(2 * n * (n - (p + 1) * width) for p in range(n // width))
     if name == "qr_block_form_kernel":  # the columns from the panel on, of which new ones are only written
         trailing = sum(2 * n * (n - (p + 1) * width) for p in range(n // width - 1)) + n * n
@@ -163,8 +166,10 @@ def qr_launch(name, parameters, size):
 
 
 def launch_of(name, parameters, size):
+    if name == "refuse_kernel":  # looks at the list, not at matrices
+        return 0, 64, 0, 0
     if "small" in name:
-        return int(parameters[0]), 128, 0, 1
+        return int(parameters[0]), 64, 0, 1
     if "tiles" in name:
         return tiles_launch(name, parameters, size)
     if name.startswith("panels"):

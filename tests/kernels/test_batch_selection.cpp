@@ -42,7 +42,7 @@ void check_classes(Shapes shapes, Index most_rows, Index most_cols) {
             const bool allowed = rows <= most_rows && cols <= most_cols &&
                                  (shapes == Shapes::any || (shapes == Shapes::square && rows == cols) ||
                                   (shapes == Shapes::wide && wide) || (shapes == Shapes::tall && !wide));
-            REQUIRE(Selection{shapes}.allowed(bounds, own) == allowed);
+            REQUIRE(on_stream::treats(shapes, bounds, own) == allowed);
             REQUIRE(taken.size() == (allowed ? 1 : 0));
             if (!allowed) continue;
             const Index larger = rows > cols ? rows : cols;
@@ -74,13 +74,13 @@ TEST_CASE("every matrix of a list has one kernel", "[kernels]") {
 
 TEST_CASE("matrices of a list are not looked at beyond their bounds", "[kernels]") {
     const View<double> bounds = matrix(50, 50);
-    const Selection all{Shapes::any};
-    CHECK(all.allowed(bounds, matrix(50, 50)));
-    CHECK_FALSE(all.allowed(bounds, View<double>::row_major(nullptr, 4, 4, 4)));
-    CHECK_FALSE(all.allowed(bounds, View<double>::column_major(nullptr, 4, 4, 3)));
-    CHECK_FALSE(all.allowed(bounds, View<double>::column_major(nullptr, 4, 4, device::most_listed_ld + 1)));
-    CHECK_FALSE(all.allowed(bounds, View<double>::column_major(nullptr, -1, 4, 4)));
-    CHECK_FALSE(all.allowed(bounds, View<double>::column_major(nullptr, 4, -1, 4)));
+    const auto treated = [&](const View<double>& own) { return on_stream::treats(Shapes::any, bounds, own); };
+    CHECK(treated(matrix(50, 50)));
+    CHECK_FALSE(treated(View<double>::row_major(nullptr, 4, 4, 4)));
+    CHECK_FALSE(treated(View<double>::column_major(nullptr, 4, 4, 3)));
+    CHECK_FALSE(treated(View<double>::column_major(nullptr, 4, 4, on_stream::most_listed_ld + 1)));
+    CHECK_FALSE(treated(View<double>::column_major(nullptr, -1, 4, 4)));
+    CHECK_FALSE(treated(View<double>::column_major(nullptr, 4, -1, 4)));
 }
 
 TEST_CASE("a batch of one shape has one kernel", "[kernels]") {

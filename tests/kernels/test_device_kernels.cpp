@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/products/split_product.hpp"
 #include "tests/kernels/cases/batch_factors.hpp"
+#include "tests/kernels/cases/batch_lists.hpp"
 #include "tests/kernels/cases/batches.hpp"
 #include "tests/kernels/cases/conversion.hpp"
 #include "tests/kernels/cases/generation.hpp"
@@ -186,6 +187,10 @@ TEMPLATE_TEST_CASE("an emulated device factors panels with zeros, denormals, NaN
 
 TEMPLATE_TEST_CASE("batches have LU and QR", "[kernels][sanitize]", float, double) {
     check_batch_factors<TestType>(twins, {1, 4, 13, 32, 33, 64}, 7);
+}
+
+TEMPLATE_TEST_CASE("batches of different shapes are factored and solved", "[kernels][sanitize]", float, double) {
+    for (const Index most : {2, 33}) check_batch_lists<TestType>(twins, most);
 }
 
 TEMPLATE_TEST_CASE("batches of small matrices are factored and solved", "[kernels][sanitize]", float, double) {

@@ -1,56 +1,86 @@
 // The CPU twins of the batched LU and QR kernels for GPUs.
-#include <algorithm>
+#include <optional>
 
 #include "kernels/cpu/batch/lu.hpp"
 #include "kernels/cpu/batch/qr.hpp"
 #include "kernels/on_stream/batch_lu.hpp"
+#include "kernels/on_stream/batch_shapes.hpp"
 #include "kernels/on_stream/implement.hpp"
 
 namespace basalt::on_stream {
 
 template <class T>
 void run_on_cpu(BatchGetrf<T>, BatchView<T> a, std::optional<BatchView<Index>> pivots, Index* info, BatchLuPlan) {
-    pivots ? cpu_kernels::batch_lu_factor<T>(a, *pivots, info) : cpu_kernels::batch_lu_factor<T>(a, info);
+    for_each_treated(BatchShapes::square, a, info, [&](Index begin, Index end) {
+        const BatchView<T> own = a.part(begin, end);
+        if (pivots) {
+            cpu_kernels::batch_lu_factor<T>(own, pivots->part(begin, end), info + begin);
+        } else {
+            cpu_kernels::batch_lu_factor<T>(own, info + begin);
+        }
+    });
 }
 
 template <class T>
 void run_on_cpu(BatchGetrs<T>, BatchView<const T> factors, std::optional<BatchView<const Index>> pivots,
                 BatchView<T> b) {
-    cpu_kernels::batch_lu_solve<T>(factors, pivots ? &*pivots : nullptr, b);
+    for_each_treated(BatchShapes::square, factors, nullptr, [&](Index begin, Index end) {
+        const auto order = pivots ? std::optional(pivots->part(begin, end)) : std::nullopt;
+        cpu_kernels::batch_lu_solve<T>(factors.part(begin, end), order ? &*order : nullptr, b.part(begin, end));
+    });
 }
 
 template <class T>
 void run_on_cpu(BatchGesv<T>, BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info, BatchLuPlan) {
-    cpu_kernels::batch_lu_factor_solve<T>(a, pivots, b, info);
+    for_each_treated(BatchShapes::square, a, info, [&](Index begin, Index end) {
+        cpu_kernels::batch_lu_factor_solve<T>(a.part(begin, end), pivots.part(begin, end), b.part(begin, end),
+                                              info + begin);
+    });
+}
+
+/// INFO of getri: the first zero on the diagonal.
+template <class T>
+Index singular_at(const View<const T>& factors) {
+    for (Index i = 0; i < factors.rows(); ++i) {
+        if (factors(i, i) == T{}) return i + 1;
+    }
+    return 0;
 }
 
 template <class T>
 void run_on_cpu(BatchGetri<T>, BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse,
                 Index* info) {
-    for (Index k = 0; k < factors.count(); ++k) {
-        const View<const T> from = factors[k];
-        info[k] = 0;
-        for (Index i = from.rows() - 1; i >= 0; --i) info[k] = from(i, i) == T{} ? i + 1 : info[k];
-        for (Index j = 0; info[k] == 0 && j < from.cols(); ++j) {
-            for (Index i = 0; i < from.rows(); ++i) inverse[k](i, j) = from(i, j);
+    for_each_treated(BatchShapes::square, factors, info, [&](Index begin, Index end) {
+        for (Index k = begin; k < end; ++k) {
+            const View<const T> from = factors[k];
+            info[k] = singular_at(from);
+            for (Index j = 0; info[k] == 0 && j < from.cols(); ++j) {
+                for (Index i = 0; i < from.rows(); ++i) inverse[k](i, j) = from(i, j);
+            }
+            if (info[k] == 0) cpu_kernels::batch_lu_invert<T>(inverse.part(k, k + 1), pivots.part(k, k + 1), info + k);
         }
-        if (info[k] == 0) cpu_kernels::batch_lu_invert<T>(inverse.part(k, k + 1), pivots.part(k, k + 1), info + k);
-    }
+    });
 }
 
 template <class T>
 void run_on_cpu(BatchGeqrf<T>, BatchView<T> a, BatchView<T> tau, BatchLuPlan) {
-    cpu_kernels::batch_qr_factor<T>(a, tau);
+    for_each_treated(BatchShapes::any, a, nullptr, [&](Index begin, Index end) {
+        cpu_kernels::batch_qr_factor<T>(a.part(begin, end), tau.part(begin, end));
+    });
 }
 
 template <class T>
 void run_on_cpu(BatchOrgqr<T>, BatchView<T> a, BatchView<const T> tau) {
-    cpu_kernels::batch_qr_form<T>(a, tau);
+    for_each_treated(BatchShapes::tall, a, nullptr, [&](Index begin, Index end) {
+        cpu_kernels::batch_qr_form<T>(a.part(begin, end), tau.part(begin, end));
+    });
 }
 
 template <class T>
 void run_on_cpu(BatchGels<T>, BatchView<T> a, BatchView<T> b, Index* info) {
-    cpu_kernels::batch_least_squares<T>(a, b, info);
+    for_each_treated(BatchShapes::any, a, info, [&](Index begin, Index end) {
+        cpu_kernels::batch_least_squares<T>(a.part(begin, end), b.part(begin, end), info + begin);
+    });
 }
 
 template <>

@@ -1,28 +1,36 @@
 // The CPU twins of the batched kernels for GPUs.
 #include "kernels/cpu/batch/cholesky.hpp"
 #include "kernels/on_stream/batch.hpp"
+#include "kernels/on_stream/batch_shapes.hpp"
 #include "kernels/on_stream/implement.hpp"
 
 namespace basalt::on_stream {
 
 template <class T>
 void run_on_cpu(BatchPotrf<T>, Triangle triangle, BatchView<T> a, Index* info, BatchPlan) {
-    cpu_kernels::batch_factor<T>(triangle, a, info);
+    for_each_treated(BatchShapes::square, a, info, [&](Index begin, Index end) {
+        cpu_kernels::batch_factor<T>(triangle, a.part(begin, end), info + begin);
+    });
 }
 
 template <class T>
 void run_on_cpu(BatchPotrs<T>, Triangle triangle, BatchView<const T> factors, BatchView<T> b, BatchPlan) {
-    cpu_kernels::batch_solve<T>(triangle, factors, b);
+    for_each_treated(BatchShapes::square, factors, nullptr, [&](Index begin, Index end) {
+        cpu_kernels::batch_solve<T>(triangle, factors.part(begin, end), b.part(begin, end));
+    });
 }
 
 template <class T>
 void run_on_cpu(BatchPosv<T>, Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, BatchFactor factor,
                 BatchPlan) {
-    if (factor == BatchFactor::keep) {
-        cpu_kernels::batch_factor_solve<T>(triangle, a, b, info);
-    } else {
-        cpu_kernels::batch_factor_solve<T>(triangle, BatchView<const T>(a), b, info);
-    }
+    for_each_treated(BatchShapes::square, a, info, [&](Index begin, Index end) {
+        const BatchView<T> own = a.part(begin, end), sides = b.part(begin, end);
+        if (factor == BatchFactor::keep) {
+            cpu_kernels::batch_factor_solve<T>(triangle, own, sides, info + begin);
+        } else {
+            cpu_kernels::batch_factor_solve<T>(triangle, BatchView<const T>(own), sides, info + begin);
+        }
+    });
 }
 
 template <>

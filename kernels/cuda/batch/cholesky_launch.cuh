@@ -23,7 +23,7 @@ __device__ device::Operand<T> small_operand(const SmallPlace<Shape>& place, Tria
 template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     small_factor_kernel(Triangle triangle, BatchView<T> a, Index* info, device::Selection selection) {
-    __shared__ device::SmallColumns<T, Shape> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallColumns<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     T row[Shape::order];
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(small_threads, 1)
 template <class Shape, int sides, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     small_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, device::Selection selection) {
-    __shared__ device::SmallFactor<T, Shape> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallFactor<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(factors, selection);
     if (place.leaves_all(factors)) return;
     device::load_solve_small<Shape, sides>(BlockThread(), memory[place.group], small_operand(place, triangle, factors),
@@ -46,7 +46,7 @@ template <class Shape, int sides, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     small_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output,
                       device::Selection selection) {
-    __shared__ device::SmallBoth<T, Shape> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallBoth<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int failed = device::factor_solve_small<Shape, sides>(
@@ -274,8 +274,8 @@ void factor_solve_class(Stream stream, Triangle triangle, const BatchView<T>& a,
 template <class T>
 void run_on_gpu(BatchPotrf<T>, Stream stream, Triangle triangle, BatchView<T> a, Index* info, BatchPlan plan) {
     if (a.count() == 0) return;
-    refuse_others(stream, a, device::Shapes::square, info);
-    device::for_each_class(a, device::Shapes::square, [&](const device::Selection& selection) {
+    refuse_others(stream, a, BatchShapes::square, info);
+    device::for_each_class(a, BatchShapes::square, [&](const device::Selection& selection) {
         factor_class(stream, triangle, a, info, plan, selection);
     });
 }
@@ -284,7 +284,7 @@ template <class T>
 void run_on_gpu(BatchPotrs<T>, Stream stream, Triangle triangle, BatchView<const T> factors, BatchView<T> b,
                 BatchPlan plan) {
     if (b.count() == 0 || b.shape().empty()) return;
-    device::for_each_class(factors, device::Shapes::square, [&](const device::Selection& selection) {
+    device::for_each_class(factors, BatchShapes::square, [&](const device::Selection& selection) {
         solve_class<T>(stream, triangle, factors, b, plan, selection);
     });
 }
@@ -298,8 +298,8 @@ void run_on_gpu(BatchPosv<T>, Stream stream, Triangle triangle, BatchView<T> a, 
         throw UsageError("batch_cholesky_factor_solve: matrices of order " + std::to_string(n) +
                          " do not fit into the GPU's shared memory; allowed is BatchFactor::keep");
     }
-    refuse_others(stream, a, device::Shapes::square, info);
-    device::for_each_class(a, device::Shapes::square, [&](const device::Selection& selection) {
+    refuse_others(stream, a, BatchShapes::square, info);
+    device::for_each_class(a, BatchShapes::square, [&](const device::Selection& selection) {
         factor_solve_class(stream, triangle, a, b, info, factor, plan, selection);
     });
 }

@@ -20,7 +20,11 @@ namespace {
 using namespace cuda_detail;
 namespace device = cuda_detail::batch;
 
-constexpr int small_threads = 128;
+/// Of a block for orders up to 32: few, since registers limit the number of blocks.
+constexpr int small_threads = 64;
+/// Matrices of such a block.
+template <class Shape>
+constexpr int groups_of = small_threads / Shape::own_lanes;
 
 /// Whether a kernel for this class treats matrix `number`, if there is one.
 template <class T>
@@ -39,7 +43,7 @@ struct SmallPlace {
     template <class T>
     __device__ SmallPlace(const BatchView<T>& a, const device::Selection& selection)
         : group(static_cast<int>(threadIdx.x) / Shape::own_lanes),
-          number(static_cast<Index>(blockIdx.x) * (small_threads / Shape::own_lanes) + group),
+          number(static_cast<Index>(blockIdx.x) * groups_of<Shape> + group),
           taken(is_taken(a, selection, number)),
           first_lane(taken && threadIdx.x % Shape::own_lanes == 0) {}
 
@@ -82,24 +86,24 @@ __device__ device::RightSides<T> sides_of_block(const BatchView<T>& b) {
 
 /// INFO of matrices that no class has.
 template <class T>
-__global__ void refuse_kernel(BatchView<T> a, device::Selection selection, Index* info) {
+__global__ void refuse_kernel(BatchView<T> a, BatchShapes shapes, Index* info) {
     const Index number = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (number < a.count()) info[number] = selection.allowed(a.shape(), a[number]) ? 0 : -1;
+    if (number < a.count()) info[number] = treats(shapes, a.shape(), a[number]) ? 0 : -1;
 }
 
 /// Before the kernels of a call: only matrices of a list can be refused, which the host cannot look at.
 template <class T>
-void refuse_others(Stream stream, const BatchView<T>& a, device::Shapes shapes, Index* info) {
+void refuse_others(Stream stream, const BatchView<T>& a, BatchShapes shapes, Index* info) {
     if (a.uniform()) return;
-    refuse_kernel<T><<<blocks(batch_grid(a.count(), small_threads)), small_threads, 0, native(stream)>>>(
-        a, device::Selection{shapes}, info);
+    refuse_kernel<T>
+        <<<blocks(batch_grid(a.count(), small_threads)), small_threads, 0, native(stream)>>>(a, shapes, info);
     check_launch("refuse_kernel", stream);
 }
 
 /// Whether int numbers the elements of each matrix, of up to n columns.
 template <class T>
 bool has_counted_elements(const BatchView<T>& a, Index n) {
-    static_assert(device::has_counted_elements(512, device::most_listed_ld));
+    static_assert(device::has_counted_elements(512, most_listed_ld));
     return !a.uniform() || device::has_counted_elements(n, a.shape().col_stride());
 }
 
@@ -125,7 +129,7 @@ void with_sides(Index cols, const F& f) {
 
 template <class Shape>
 Grid small_grid(Index count) {
-    return batch_grid(count, small_threads / Shape::own_lanes);
+    return batch_grid(count, groups_of<Shape>);
 }
 
 std::size_t most_batch_shared(Stream stream) {

@@ -18,11 +18,15 @@ inline device::Pivoting pivoting_of(const std::optional<BatchView<Index>>& pivot
     return pivots.has_value() ? device::Pivoting::partial : device::Pivoting::none;
 }
 
+/// Blocks that share a multiprocessor at least, where that costs no spills.
+template <class Shape>
+constexpr int small_lu_blocks = Shape::order <= 24 ? 8 : 1;
+
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, 1)
+__global__ void __launch_bounds__(small_threads, small_lu_blocks<Shape>)
     lu_small_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info,
                            device::Selection selection) {
-    __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallRows<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     Index* const ipiv = pivoting == device::Pivoting::partial ? place.numbers(pivots) : nullptr;
@@ -35,7 +39,7 @@ template <class Shape, int sides, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     lu_small_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b, const Index* info,
                           device::Selection selection) {
-    __shared__ device::SmallSides<T> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallSides<T> memory[groups_of<Shape>];
     SmallPlace<Shape> place(factors, selection);
     if (info != nullptr && place.taken && info[place.number] > 0) place.taken = false;
     if (place.leaves_all(factors)) return;
@@ -47,7 +51,7 @@ template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     lu_small_both_kernel(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info,
                          device::Selection selection) {
-    __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallRows<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int failed = device::lu_factor_solve_small<Shape>(BlockThread(), memory[place.group], place.matrix(a),
@@ -59,7 +63,7 @@ template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     lu_small_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse, Index* info,
                            device::Selection selection) {
-    __shared__ device::SmallSides<T> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallSides<T> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(factors, selection);
     if (place.leaves_all(factors)) return;
     const int failed = device::lu_invert_small<Shape, 4>(BlockThread(), memory[place.group], place.matrix(factors),
@@ -261,8 +265,8 @@ template <class T>
 void run_on_gpu(BatchGetrf<T>, Stream stream, BatchView<T> a, std::optional<BatchView<Index>> pivots, Index* info,
                 BatchLuPlan plan) {
     if (a.count() == 0) return;
-    refuse_others(stream, a, device::Shapes::square, info);
-    device::for_each_class(a, device::Shapes::square, [&](const device::Selection& selection) {
+    refuse_others(stream, a, BatchShapes::square, info);
+    device::for_each_class(a, BatchShapes::square, [&](const device::Selection& selection) {
         factor_lu_class(LuFactoring<T>{stream, a, pivots, info, selection}, plan);
     });
 }
@@ -272,7 +276,7 @@ void run_on_gpu(BatchGetrs<T>, Stream stream, BatchView<const T> factors, std::o
                 BatchView<T> b) {
     if (b.count() == 0 || b.shape().empty()) return;
     const BatchView<const Index> order = pivots.value_or(BatchView<const Index>());
-    device::for_each_class(factors, device::Shapes::square, [&](const device::Selection& selection) {
+    device::for_each_class(factors, BatchShapes::square, [&](const device::Selection& selection) {
         solve_lu_class(stream, factors, order, b, nullptr, selection);
     });
 }
@@ -282,8 +286,8 @@ void run_on_gpu(BatchGesv<T>, Stream stream, BatchView<T> a, BatchView<Index> pi
                 BatchLuPlan plan) {
     if (a.count() == 0) return;
     const std::optional<BatchView<Index>> order(pivots);
-    refuse_others(stream, a, device::Shapes::square, info);
-    device::for_each_class(a, device::Shapes::square, [&](const device::Selection& selection) {
+    refuse_others(stream, a, BatchShapes::square, info);
+    device::for_each_class(a, BatchShapes::square, [&](const device::Selection& selection) {
         factor_solve_lu_class(LuFactoring<T>{stream, a, order, info, selection}, b, plan);
     });
 }
@@ -292,8 +296,8 @@ template <class T>
 void run_on_gpu(BatchGetri<T>, Stream stream, BatchView<const T> factors, BatchView<const Index> pivots,
                 BatchView<T> inverse, Index* info) {
     if (factors.count() == 0) return;
-    refuse_others(stream, factors, device::Shapes::square, info);
-    device::for_each_class(factors, device::Shapes::square, [&](const device::Selection& selection) {
+    refuse_others(stream, factors, BatchShapes::square, info);
+    device::for_each_class(factors, BatchShapes::square, [&](const device::Selection& selection) {
         invert_lu_class(stream, factors, pivots, inverse, info, selection);
     });
 }

@@ -8,11 +8,15 @@ namespace basalt::on_stream {
 
 namespace {
 
+/// Blocks that share a multiprocessor at least, where that costs no spills.
+template <class Shape>
+constexpr int small_qr_blocks = Shape::order <= 16 ? 8 : 1;
+
 /// Of a matrix: with TAU, or with right-hand sides and INFO.
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, 1)
+__global__ void __launch_bounds__(small_threads, small_qr_blocks<Shape>)
     qr_small_factor_kernel(BatchView<T> a, BatchView<T> tau, BatchView<T> b, Index* info, device::Selection selection) {
-    __shared__ device::SmallVectors<T, Shape> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallVectors<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int failed = device::qr_factor_small<Shape>(BlockThread(), memory[place.group], place.matrix(a),
@@ -23,7 +27,7 @@ __global__ void __launch_bounds__(small_threads, 1)
 template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     qr_small_form_kernel(BatchView<T> a, BatchView<const T> tau, device::Selection selection) {
-    __shared__ device::SmallVectors<T, Shape> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallVectors<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int reflectors = place.taken ? static_cast<int>(tau[place.number].rows()) : 0;
@@ -33,7 +37,7 @@ __global__ void __launch_bounds__(small_threads, 1)
 template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     qr_small_wide_kernel(BatchView<T> a, BatchView<T> b, Index* info, device::Selection selection) {
-    __shared__ device::SmallVectors<T, Shape> memory[small_threads / Shape::own_lanes];
+    __shared__ device::SmallVectors<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int failed = device::wide_least_squares_small<Shape>(BlockThread(), memory[place.group],
@@ -158,7 +162,7 @@ void wide_class(Stream stream, const BatchView<T>& a, const BatchView<T>& b, Ind
 template <class T>
 void run_on_gpu(BatchGeqrf<T>, Stream stream, BatchView<T> a, BatchView<T> tau, BatchLuPlan plan) {
     if (a.count() == 0 || a.shape().empty()) return;
-    device::for_each_class(a, device::Shapes::any, [&](const device::Selection& selection) {
+    device::for_each_class(a, BatchShapes::any, [&](const device::Selection& selection) {
         if (selection.small) return factor_small_qr(stream, a, tau, BatchView<T>(), nullptr, selection);
         with_qr_plan<T>(selection.most, plan, [&](auto width, auto parts) {
             factor_qr_blocks<width(), parts()>(stream, a, tau, BatchView<T>(), nullptr, selection);
@@ -169,26 +173,26 @@ void run_on_gpu(BatchGeqrf<T>, Stream stream, BatchView<T> a, BatchView<T> tau, 
 template <class T>
 void run_on_gpu(BatchOrgqr<T>, Stream stream, BatchView<T> a, BatchView<const T> tau) {
     if (a.count() == 0 || a.shape().empty()) return;
-    device::for_each_class(a, device::Shapes::tall,
+    device::for_each_class(a, BatchShapes::tall,
                            [&](const device::Selection& selection) { form_class(stream, a, tau, selection); });
 }
 
 template <class T>
 void run_on_gpu(BatchGels<T>, Stream stream, BatchView<T> a, BatchView<T> b, Index* info) {
     if (a.count() == 0) return;
-    const bool one_shape = a.uniform(), wide = device::is_wide(a.shape());
+    const bool one_shape = a.uniform(), wide = is_wide(a.shape());
     if (b.shape().cols() == 0) {
         check(cudaMemsetAsync(info, 0, static_cast<std::size_t>(a.count()) * sizeof(Index), native(stream)),
               "cudaMemsetAsync", stream);
-        return refuse_others(stream, a, device::Shapes::any, info);
+        return refuse_others(stream, a, BatchShapes::any, info);
     }
-    refuse_others(stream, a, device::Shapes::any, info);
+    refuse_others(stream, a, BatchShapes::any, info);
     if (!one_shape || wide) {
-        device::for_each_class(a, device::Shapes::wide,
+        device::for_each_class(a, BatchShapes::wide,
                                [&](const device::Selection& selection) { wide_class(stream, a, b, info, selection); });
     }
     if (one_shape && wide) return;
-    device::for_each_class(a, device::Shapes::tall, [&](const device::Selection& selection) {
+    device::for_each_class(a, BatchShapes::tall, [&](const device::Selection& selection) {
         if (selection.small) return factor_small_qr(stream, a, BatchView<T>(), b, info, selection);
         with_qr_block<T>(selection.most, [&](auto width, auto parts) {
             factor_qr_blocks<width(), parts()>(stream, a, BatchView<T>(), b, info, selection);

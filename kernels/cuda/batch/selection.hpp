@@ -1,26 +1,15 @@
 #pragma once
 
-#include <cstdint>
-
 #include <basalt/batch.hpp>
 
 #include "kernels/cuda/batch/small.hpp"
+#include "kernels/on_stream/batch_shapes.hpp"
 
 /// Batches whose matrices have different shapes: a kernel for each class of sizes, which leaves the other matrices
 /// alone. A batch of one shape has one class.
 namespace basalt::cuda_detail::batch {
 
-/// A matrix with more columns than rows, or without columns.
-template <class T>
-constexpr bool is_wide(const View<T>& matrix) {
-    return matrix.rows() < matrix.cols() || matrix.cols() == 0;
-}
-
-/// Which matrices a call treats: tall ones are those that are not wide.
-enum class Shapes : std::uint8_t { any, square, tall, wide };
-
-/// Columns of a matrix are no further apart in a list of different shapes, so that int numbers all elements.
-constexpr Index most_listed_ld = Index{1} << 21;
+using Shapes = on_stream::BatchShapes;
 
 /// A class of sizes. All of its matrices have kernels with the same number of threads.
 struct Selection {
@@ -32,21 +21,11 @@ struct Selection {
     /// Whether the matrix, of a list with these bounds, is of the class.
     template <class T>
     BASALT_DEVICE constexpr bool takes(const View<T>& bounds, const View<T>& matrix) const {
-        if (!allowed(bounds, matrix)) return false;
+        if (!on_stream::treats(shapes, bounds, matrix)) return false;
         const Index rows = matrix.rows(), cols = matrix.cols(), larger = rows > cols ? rows : cols;
         if (small != (larger <= lanes)) return false;
         const Index size = small || shapes == Shapes::wide ? larger : rows;
         return size > above && size <= most;
-    }
-    /// Whether the call may treat it at all.
-    template <class T>
-    BASALT_DEVICE constexpr bool allowed(const View<T>& bounds, const View<T>& matrix) const {
-        const Index rows = matrix.rows(), cols = matrix.cols(), ld = matrix.col_stride();
-        const bool well_formed = rows >= 0 && rows <= bounds.rows() && cols >= 0 && cols <= bounds.cols() &&
-                                 matrix.row_stride() == 1 && ld >= rows && ld <= most_listed_ld;
-        return well_formed &&
-               (shapes == Shapes::any || (shapes == Shapes::square && rows == cols) ||
-                (shapes == Shapes::tall && !is_wide(matrix)) || (shapes == Shapes::wide && is_wide(matrix)));
     }
 };
 

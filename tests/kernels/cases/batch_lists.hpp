@@ -1,6 +1,7 @@
 #pragma once
 
-// Batches of different shapes on a GPU (cuda_kernels.hpp) against the CPU twins, which are tested against LAPACK.
+// Batches of different shapes against the CPU twins on those that may be treated, which are tested against LAPACK.
+// `Kernels` calls the kernels of a GPU (cuda_kernels.hpp) or the CPU twins (cpu_twins.hpp).
 
 #include <algorithm>
 #include <cmath>
