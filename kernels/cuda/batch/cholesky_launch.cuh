@@ -183,9 +183,11 @@ void solve_large(Stream stream, Triangle triangle, const BatchView<const T>& fac
                                  device::panel_threads(n, device::lanes), device::SolveTilesMemory<T>::bytes(n),
                                  triangle, factors, b, info, selection);
     }
-    if (n > narrow) {
-        return solve_by_panels<device::Residence::global, unpacked, most>(stream, triangle, factors, b, info,
-                                                                          selection);
+    if constexpr (device::most_panel_solve < T >> narrow) {
+        if (n > narrow) {
+            return solve_by_panels<device::Residence::global, unpacked, most>(stream, triangle, factors, b, info,
+                                                                              selection);
+        }
     }
     if (n > device::most_packed_solve<T>) {
         return solve_by_panels<device::Residence::global, unpacked, narrow>(stream, triangle, factors, b, info,
