@@ -1,4 +1,5 @@
 // The CPU twins of the batched LU and QR kernels for GPUs.
+#include <algorithm>
 #include <optional>
 
 #include "kernels/cpu/batch/lu.hpp"
@@ -9,12 +10,17 @@
 
 namespace basalt::on_stream {
 
+// How many rows of what belongs to a matrix are used.
+constexpr auto order_of = [](const auto& matrix) { return matrix.rows(); };
+constexpr auto smaller_of = [](const auto& matrix) { return std::min(matrix.rows(), matrix.cols()); };
+constexpr auto larger_of = [](const auto& matrix) { return std::max(matrix.rows(), matrix.cols()); };
+
 template <class T>
 void run_on_cpu(BatchGetrf<T>, BatchView<T> a, std::optional<BatchView<Index>> pivots, Index* info, BatchLuPlan) {
     for_each_treated(BatchShapes::square, a, info, [&](Index begin, Index end) {
         const BatchView<T> own = a.part(begin, end);
         if (pivots) {
-            cpu_kernels::batch_lu_factor<T>(own, pivots->part(begin, end), info + begin);
+            cpu_kernels::batch_lu_factor<T>(own, belonging(*pivots, a, begin, end, order_of), info + begin);
         } else {
             cpu_kernels::batch_lu_factor<T>(own, info + begin);
         }
@@ -25,16 +31,17 @@ template <class T>
 void run_on_cpu(BatchGetrs<T>, BatchView<const T> factors, std::optional<BatchView<const Index>> pivots,
                 BatchView<T> b) {
     for_each_treated(BatchShapes::square, factors, nullptr, [&](Index begin, Index end) {
-        const auto order = pivots ? std::optional(pivots->part(begin, end)) : std::nullopt;
-        cpu_kernels::batch_lu_solve<T>(factors.part(begin, end), order ? &*order : nullptr, b.part(begin, end));
+        const auto order = pivots ? std::optional(belonging(*pivots, factors, begin, end, order_of)) : std::nullopt;
+        cpu_kernels::batch_lu_solve<T>(factors.part(begin, end), order ? &*order : nullptr,
+                                       belonging(b, factors, begin, end, order_of));
     });
 }
 
 template <class T>
 void run_on_cpu(BatchGesv<T>, BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info, BatchLuPlan) {
     for_each_treated(BatchShapes::square, a, info, [&](Index begin, Index end) {
-        cpu_kernels::batch_lu_factor_solve<T>(a.part(begin, end), pivots.part(begin, end), b.part(begin, end),
-                                              info + begin);
+        cpu_kernels::batch_lu_factor_solve<T>(a.part(begin, end), belonging(pivots, a, begin, end, order_of),
+                                              belonging(b, a, begin, end, order_of), info + begin);
     });
 }
 
@@ -57,7 +64,10 @@ void run_on_cpu(BatchGetri<T>, BatchView<const T> factors, BatchView<const Index
             for (Index j = 0; info[k] == 0 && j < from.cols(); ++j) {
                 for (Index i = 0; i < from.rows(); ++i) inverse[k](i, j) = from(i, j);
             }
-            if (info[k] == 0) cpu_kernels::batch_lu_invert<T>(inverse.part(k, k + 1), pivots.part(k, k + 1), info + k);
+            if (info[k] != 0) continue;
+            const View<T> to = inverse[k];
+            const auto own = BatchView<T>::strided(to.data(), 1, from.rows(), from.cols(), to.col_stride(), 0);
+            cpu_kernels::batch_lu_invert<T>(own, belonging(pivots, factors, k, k + 1, order_of), info + k);
         }
     });
 }
@@ -65,21 +75,22 @@ void run_on_cpu(BatchGetri<T>, BatchView<const T> factors, BatchView<const Index
 template <class T>
 void run_on_cpu(BatchGeqrf<T>, BatchView<T> a, BatchView<T> tau, BatchLuPlan) {
     for_each_treated(BatchShapes::any, a, nullptr, [&](Index begin, Index end) {
-        cpu_kernels::batch_qr_factor<T>(a.part(begin, end), tau.part(begin, end));
+        cpu_kernels::batch_qr_factor<T>(a.part(begin, end), belonging(tau, a, begin, end, smaller_of));
     });
 }
 
 template <class T>
 void run_on_cpu(BatchOrgqr<T>, BatchView<T> a, BatchView<const T> tau) {
     for_each_treated(BatchShapes::tall, a, nullptr, [&](Index begin, Index end) {
-        cpu_kernels::batch_qr_form<T>(a.part(begin, end), tau.part(begin, end));
+        const auto reflectors = [&](const View<T>& matrix) { return std::min(tau[begin].rows(), matrix.cols()); };
+        cpu_kernels::batch_qr_form<T>(a.part(begin, end), belonging(tau, a, begin, end, reflectors));
     });
 }
 
 template <class T>
 void run_on_cpu(BatchGels<T>, BatchView<T> a, BatchView<T> b, Index* info) {
     for_each_treated(BatchShapes::any, a, info, [&](Index begin, Index end) {
-        cpu_kernels::batch_least_squares<T>(a.part(begin, end), b.part(begin, end), info + begin);
+        cpu_kernels::batch_least_squares<T>(a.part(begin, end), belonging(b, a, begin, end, larger_of), info + begin);
     });
 }
 

@@ -24,14 +24,21 @@ __global__ void __launch_bounds__(small_threads, small_qr_blocks<Shape>)
     if (info != nullptr && place.first_lane) info[place.number] = failed;
 }
 
+/// Where A is of a list, TAU may have room for more.
+template <class T>
+__device__ int reflectors_of(const device::Whole<T>& a, const View<const T>& tau) {
+    return tau.rows() < a.cols ? static_cast<int>(tau.rows()) : a.cols;
+}
+
 template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     qr_small_form_kernel(BatchView<T> a, BatchView<const T> tau, device::Selection selection) {
     __shared__ device::SmallVectors<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
-    const int reflectors = place.taken ? static_cast<int>(tau[place.number].rows()) : 0;
-    device::qr_form_small<Shape>(BlockThread(), memory[place.group], place.matrix(a), place.numbers(tau), reflectors);
+    const device::Whole<T> own = place.matrix(a);
+    const int reflectors = place.taken ? reflectors_of(own, tau[place.number]) : 0;
+    device::qr_form_small<Shape>(BlockThread(), memory[place.group], own, place.numbers(tau), reflectors);
 }
 
 template <class Shape, class T>
@@ -65,7 +72,7 @@ __global__ void __launch_bounds__(parts* device::lanes, 1)
     const auto own = device::whole(a[blockIdx.x]);
     const device::QrBlockMemory<T, width> memory(raw, own.rows);
     device::qr_form_block<width, parts>(BlockThread(), memory, own, numbers_of_block(tau),
-                                        static_cast<int>(tau[blockIdx.x].rows()));
+                                        reflectors_of(own, tau[blockIdx.x]));
 }
 
 template <int width, int parts, class T>

@@ -2,6 +2,7 @@
 // host's. tests/kernels has the kernels themselves.
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "basalt/basalt.hpp"
@@ -9,6 +10,7 @@
 #include "tests/common/catch.hpp"
 #include "tests/kernels/cases/batch_factors.hpp"
 #include "tests/kernels/cases/batches.hpp"
+#include "tests/tasks/batch/factor_cases.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
@@ -126,6 +128,50 @@ TEMPLATE_TEST_CASE("batches have LU and QR on a stream", "[batch]", float, doubl
     batch_least_squares<T>(emulated_stream, tall.view_a(c.data()), tall.view_b(x.data()), info.data());
     CHECK(info == tall.info);
     CHECK(tall.worst_solution(x) <= 4 * tall.tolerance());
+}
+
+TEST_CASE("what belongs to matrices of different shapes may have one shape", "[batch]") {
+    constexpr Index bound = 5;
+    const std::vector<std::pair<Index, Index>> shapes{{5, 3}, {2, 4}, {3, 3}, {6, 2}};  // the last one is too large
+    std::vector<double> memory, again;
+    for (Index k = 0; k < 4 * 25; ++k) memory.push_back(scattered(k, 3, 1) + (k % 6 == 0 ? 4 : 0));
+    again = memory;
+    const auto list = [&](std::vector<double>& values) {
+        std::vector<View<double>> views;
+        for (const auto& [m, n] : shapes)
+            views.push_back(View<double>::column_major(values.data() + views.size() * 25, m, n, m));
+        return views;
+    };
+    const std::vector<View<double>> a = list(memory), copy = list(again);
+    std::vector<double> tau(4 * bound, -7), b(4 * bound, -7), x(4 * bound);
+    std::vector<Index> info(4), alone(1);
+    const auto of_bound = [&](std::vector<double>& values) {
+        return BatchView<double>::strided(values.data(), 4, bound, 1, bound, bound);
+    };
+    for (Index k = 0; k < 4; ++k) {
+        for (Index i = 0; i < shapes[static_cast<std::size_t>(k)].first && k < 3; ++i)
+            b[static_cast<std::size_t>(k * bound + i)] = 1.0 + static_cast<double>(i);
+    }
+    x = b;
+    const auto given = BatchView<double>::matrices(a, bound, bound);
+    batch_least_squares<double>(emulated_stream, given, of_bound(b), info.data());
+    CHECK(info == std::vector<Index>{0, 0, 0, -1});
+    for (std::size_t k = 0; k < 3; ++k) {
+        const Index larger = std::max(a[k].rows(), a[k].cols());
+        const View<double> right = View<double>::column_major(x.data() + k * bound, larger, 1, larger);
+        batch_least_squares<double>(emulated_stream, BatchView<double>::matrices({&copy[k], 1}, bound, bound),
+                                    BatchView<double>::matrices({&right, 1}, bound, 1), alone.data());
+    }
+    CHECK(b == x);  // also behind what the matrices use
+    CHECK(memory == again);
+    batch_qr_factor<double>(emulated_stream, given, of_bound(tau));
+    CHECK(tau[3] == -7);
+    CHECK(tau[bound + 2] == -7);
+    batch_qr_form<double>(emulated_stream, given, BatchView<const double>(of_bound(tau)));
+    double sum = 0;
+    for (Index i = 0; i < 5; ++i) sum += a[0](i, 0) * a[0](i, 0);
+    CHECK(std::abs(sum - 1) < 1e-14);
+    CHECK(a[3](0, 0) == copy[3](0, 0));
 }
 
 TEST_CASE("LU and QR that GPUs do not take are refused with the call and the operand", "[batch]") {
