@@ -46,8 +46,8 @@ class BatchView {
         batch.matrices_ = matrices.data();
         return batch;
     }
-    /// The same for calls with a Stream: the list lies in a GPU's memory, where they cannot look at it, so they are
-    /// told bounds: no matrix has more rows or columns.
+    /// The same for calls with a Stream: the list lies in the GPU's memory, which the host does not read. No matrix has
+    /// more than `most_rows` rows or `most_cols` columns. Calls without a Stream ignore these bounds.
     static BatchView matrices(std::span<const View<Element>> matrices, Index most_rows, Index most_cols) {
         BatchView batch = BatchView::matrices(matrices);
         batch.first_ = View<T>::column_major(nullptr, most_rows, most_cols, most_rows > 1 ? most_rows : 1);
@@ -92,7 +92,7 @@ class BatchView {
     /// Shape and leading dimension of every matrix where uniform(). Its address is matrix 0's or null. Of a list: its
     /// bounds.
     constexpr const View<T>& shape() const { return first_; }
-    /// Whether shape() says something.
+    /// False for a list without bounds, whose shape() has no meaning.
     bool bounded() const { return uniform() || first_.col_stride() > 0; }
     /// Elements from one matrix to the next in the strided layout; otherwise 0.
     Index stride() const { return stride_; }

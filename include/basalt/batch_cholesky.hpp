@@ -60,7 +60,7 @@ template <class T>
 void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batch<T>& a, const Batch<T>& b,
                                  const Array<Index>& info, BatchFactor factor = BatchFactor::keep);
 
-// The same on a GPU: matrices, lists of pointers and `info` lie in its memory. The calls enqueue kernels on the stream
+// The same on a GPU: matrices, lists and `info` lie in its memory. The calls enqueue kernels on the stream
 // and return; they check shapes, but read no memory. The stream is that of a task's cuda kernel, or a BorrowedStream:
 //
 //     const basalt::BorrowedStream stream(cuda_stream);
@@ -73,10 +73,13 @@ void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batc
 //
 // A list of different shapes is matrices() with bounds. Its views are read on the GPU: a matrix that is not
 // column-major, or not square where that is demanded, or beyond the bounds, or whose leading dimension is above 2^21,
-// gets the INFO -1 and stays as it is, like what belongs to it. What belongs to a matrix (B, pivots, TAU, the inverse)
-// may lie in a batch of any layout, whose shape or bounds fit those of A; only as many rows of it are used as the
-// matrix demands. All matrices have the same number of right-hand sides. There is a kernel for each class of orders up
-// to the largest one that the bounds allow: 4, 8, 16, 24, 32, then by 32.
+// stays as it is, like what belongs to it. Its INFO is -1; calls without `info` do not tell. There is a kernel for each
+// class of orders up to the largest one that the bounds allow: 4, 8, 16, 24, 32, then by 32.
+//
+// What belongs to a matrix (B, pivots, TAU, the inverse) lies in a batch of any layout that has the shape or the bounds
+// that would belong to a matrix as large as A's bounds. Only as many rows as the matrix demands are used. These views
+// are not checked: each is column-major and large enough. All matrices have as many right-hand sides as the shape or
+// the bounds of B have columns.
 
 /// Of the matrices of a batch on a GPU.
 inline constexpr Index largest_gpu_batch_order = 256;
@@ -89,8 +92,8 @@ template <class T>
 void batch_cholesky_solve(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b);
 /// posv. With BatchFactor::keep it is one kernel or two, whichever was faster. BatchFactor::discard is one pass over
 /// the data, so L must fit into shared memory next to four right-hand sides: on GPUs with 227 kB a block, up to order
-/// 256 in float and 224 in double; UsageError says so of larger matrices. Above order 112 in double, and with several
-/// right-hand sides, keep takes less time.
+/// 256 in float and 224 in double; UsageError says so of larger matrices, or bounds. Above order 112 in double, and
+/// with several right-hand sides, keep takes less time.
 template <class T>
 void batch_cholesky_factor_solve(Stream stream, Triangle triangle, const BatchView<T>& a, const BatchView<T>& b,
                                  Index* info, BatchFactor factor = BatchFactor::keep);

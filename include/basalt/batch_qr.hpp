@@ -45,7 +45,8 @@ void batch_qr_form(Runtime& runtime, const Batch<T>& a, const Batch<T>& tau);
 template <class T>
 void batch_least_squares(Runtime& runtime, const Batch<T>& a, const Batch<T>& b, const Array<Index>& info);
 
-// The same on a GPU, as in batch_lu.hpp: up to largest_gpu_lu_order rows and columns.
+// The same on a GPU, as in batch_lu.hpp: up to largest_gpu_lu_order rows and columns. In a list, batch_qr_form() leaves
+// wide matrices as they are; its bounds may not be wide.
 
 /// geqrf.
 template <class T>

@@ -4,8 +4,8 @@
 
 #include "kernels/on_stream/kernel.hpp"
 
-/// Cholesky of batches in a device's memory. Arguments are checked by the callers: uniform batches of square matrices,
-/// of order 256 at most, equal counts and rows. Triangles and INFO are as in basalt/batch_cholesky.hpp.
+/// Cholesky of batches in a device's memory. Arguments are checked by the callers: uniform or bounded batches of square
+/// matrices, of order 256 at most, equal counts and rows. Triangles and INFO are as in basalt/batch_cholesky.hpp.
 namespace basalt::on_stream {
 
 /// How a GPU treats matrices of an order above 32.

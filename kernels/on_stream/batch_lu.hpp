@@ -13,8 +13,8 @@ namespace basalt::on_stream {
 
 /// How a GPU treats matrices of more than 32 rows or columns.
 struct BatchLuPlan {
-    /// Columns of a panel: of LU in shared memory 8, 16 or 32; of geqrf up to 128 rows 4, 8 or 16, up to 256 rows 8
-    /// or 16.
+    /// Columns of a panel, where all matrices have one shape: of LU in shared memory 8, 16 or 32; of geqrf up to 128
+    /// rows 4, 8 or 16, up to 256 rows 8 or 16.
     int width = 16;
 };
 

@@ -45,13 +45,16 @@ void for_each_treated(BatchShapes shapes, const BatchView<T>& a, Index* info, co
     }
 }
 
-/// What belongs to these matrices of A: of a list's matrix, which has room for as many rows as the bounds, the first
-/// rows(matrix) ones.
+/// The part of `batch` that belongs to matrices begin ... end - 1 of A. For a list it is cut to the rows(matrix) rows
+/// that are used.
 template <class U, class T, class Rows>
 BatchView<U> belonging(const BatchView<U>& batch, const BatchView<T>& a, Index begin, Index end, const Rows& rows) {
     if (a.uniform() || !a.bounded()) return batch.part(begin, end);
     const View<U> own = batch[begin];
     return BatchView<U>::strided(own.data(), 1, rows(a[begin]), batch.shape().cols(), own.col_stride(), 0);
 }
+
+/// rows(matrix) of what has a row for each row of the matrix.
+inline constexpr auto as_many_rows = [](const auto& matrix) { return matrix.rows(); };
 
 }  // namespace basalt::on_stream

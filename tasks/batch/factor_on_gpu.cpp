@@ -26,9 +26,9 @@ void check_device_matrices(const char* call, const BatchView<const T>& a) {
     detail::check_device_batch<const T>(call, "A", a);
     const Index rows = a.shape().rows(), cols = a.shape().cols();
     if (rows <= largest_gpu_lu_order && cols <= largest_gpu_lu_order) return;
-    throw UsageError(std::string(call) + ": the matrices of A are " + std::to_string(rows) + " x " +
-                     std::to_string(cols) + "; allowed on GPUs are " + std::to_string(largest_gpu_lu_order) +
-                     " rows and columns at most");
+    throw UsageError(std::string(call) + ": the " + (a.uniform() ? "matrices" : "bounds") + " of A are " +
+                     std::to_string(rows) + " x " + std::to_string(cols) + "; allowed on GPUs are " +
+                     std::to_string(largest_gpu_lu_order) + " rows and columns at most");
 }
 
 template <class T>
@@ -36,8 +36,9 @@ void check_device_lu(const char* call, const BatchView<const T>& a, const BatchV
     check_device_matrices<T>(call, a);
     const Index n = a.shape().rows();
     if (n != a.shape().cols()) {
-        throw UsageError(std::string(call) + ": the matrices of A are " + std::to_string(n) + " x " +
-                         std::to_string(a.shape().cols()) + "; allowed are square matrices");
+        throw UsageError(std::string(call) + ": the " + (a.uniform() ? "matrices" : "bounds") + " of A are " +
+                         std::to_string(n) + " x " + std::to_string(a.shape().cols()) +
+                         "; allowed are square matrices");
     }
     if (pivots != nullptr) detail::check_device_companions<Index>(call, "pivots", *pivots, a.count(), {n, 1});
 }

@@ -11,7 +11,6 @@
 namespace basalt::on_stream {
 
 // How many rows of what belongs to a matrix are used.
-constexpr auto order_of = [](const auto& matrix) { return matrix.rows(); };
 constexpr auto smaller_of = [](const auto& matrix) { return std::min(matrix.rows(), matrix.cols()); };
 constexpr auto larger_of = [](const auto& matrix) { return std::max(matrix.rows(), matrix.cols()); };
 
@@ -20,7 +19,7 @@ void run_on_cpu(BatchGetrf<T>, BatchView<T> a, std::optional<BatchView<Index>> p
     for_each_treated(BatchShapes::square, a, info, [&](Index begin, Index end) {
         const BatchView<T> own = a.part(begin, end);
         if (pivots) {
-            cpu_kernels::batch_lu_factor<T>(own, belonging(*pivots, a, begin, end, order_of), info + begin);
+            cpu_kernels::batch_lu_factor<T>(own, belonging(*pivots, a, begin, end, as_many_rows), info + begin);
         } else {
             cpu_kernels::batch_lu_factor<T>(own, info + begin);
         }
@@ -31,17 +30,17 @@ template <class T>
 void run_on_cpu(BatchGetrs<T>, BatchView<const T> factors, std::optional<BatchView<const Index>> pivots,
                 BatchView<T> b) {
     for_each_treated(BatchShapes::square, factors, nullptr, [&](Index begin, Index end) {
-        const auto order = pivots ? std::optional(belonging(*pivots, factors, begin, end, order_of)) : std::nullopt;
+        const auto order = pivots ? std::optional(belonging(*pivots, factors, begin, end, as_many_rows)) : std::nullopt;
         cpu_kernels::batch_lu_solve<T>(factors.part(begin, end), order ? &*order : nullptr,
-                                       belonging(b, factors, begin, end, order_of));
+                                       belonging(b, factors, begin, end, as_many_rows));
     });
 }
 
 template <class T>
 void run_on_cpu(BatchGesv<T>, BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info, BatchLuPlan) {
     for_each_treated(BatchShapes::square, a, info, [&](Index begin, Index end) {
-        cpu_kernels::batch_lu_factor_solve<T>(a.part(begin, end), belonging(pivots, a, begin, end, order_of),
-                                              belonging(b, a, begin, end, order_of), info + begin);
+        cpu_kernels::batch_lu_factor_solve<T>(a.part(begin, end), belonging(pivots, a, begin, end, as_many_rows),
+                                              belonging(b, a, begin, end, as_many_rows), info + begin);
     });
 }
 
@@ -67,7 +66,7 @@ void run_on_cpu(BatchGetri<T>, BatchView<const T> factors, BatchView<const Index
             if (info[k] != 0) continue;
             const View<T> to = inverse[k];
             const auto own = BatchView<T>::strided(to.data(), 1, from.rows(), from.cols(), to.col_stride(), 0);
-            cpu_kernels::batch_lu_invert<T>(own, belonging(pivots, factors, k, k + 1, order_of), info + k);
+            cpu_kernels::batch_lu_invert<T>(own, belonging(pivots, factors, k, k + 1, as_many_rows), info + k);
         }
     });
 }

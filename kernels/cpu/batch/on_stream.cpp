@@ -6,8 +6,6 @@
 
 namespace basalt::on_stream {
 
-constexpr auto rows_of = [](const auto& matrix) { return matrix.rows(); };
-
 template <class T>
 void run_on_cpu(BatchPotrf<T>, Triangle triangle, BatchView<T> a, Index* info, BatchPlan) {
     for_each_treated(BatchShapes::square, a, info, [&](Index begin, Index end) {
@@ -18,7 +16,8 @@ void run_on_cpu(BatchPotrf<T>, Triangle triangle, BatchView<T> a, Index* info, B
 template <class T>
 void run_on_cpu(BatchPotrs<T>, Triangle triangle, BatchView<const T> factors, BatchView<T> b, BatchPlan) {
     for_each_treated(BatchShapes::square, factors, nullptr, [&](Index begin, Index end) {
-        cpu_kernels::batch_solve<T>(triangle, factors.part(begin, end), belonging(b, factors, begin, end, rows_of));
+        cpu_kernels::batch_solve<T>(triangle, factors.part(begin, end),
+                                    belonging(b, factors, begin, end, as_many_rows));
     });
 }
 
@@ -26,7 +25,7 @@ template <class T>
 void run_on_cpu(BatchPosv<T>, Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, BatchFactor factor,
                 BatchPlan) {
     for_each_treated(BatchShapes::square, a, info, [&](Index begin, Index end) {
-        const BatchView<T> own = a.part(begin, end), sides = belonging(b, a, begin, end, rows_of);
+        const BatchView<T> own = a.part(begin, end), sides = belonging(b, a, begin, end, as_many_rows);
         if (factor == BatchFactor::keep) {
             cpu_kernels::batch_factor_solve<T>(triangle, own, sides, info + begin);
         } else {

@@ -183,7 +183,7 @@ void solve_large(Stream stream, Triangle triangle, const BatchView<const T>& fac
                                  device::panel_threads(n, device::lanes), device::SolveTilesMemory<T>::bytes(n),
                                  triangle, factors, b, info, selection);
     }
-    if constexpr (device::most_panel_solve < T >> narrow) {
+    if constexpr ((device::most_panel_solve<T>) > narrow) {
         if (n > narrow) {
             return solve_by_panels<device::Residence::global, unpacked, most>(stream, triangle, factors, b, info,
                                                                               selection);
@@ -276,7 +276,7 @@ void factor_solve_class(Stream stream, Triangle triangle, const BatchView<T>& a,
 template <class T>
 void run_on_gpu(BatchPotrf<T>, Stream stream, Triangle triangle, BatchView<T> a, Index* info, BatchPlan plan) {
     if (a.count() == 0) return;
-    refuse_others(stream, a, BatchShapes::square, info);
+    set_initial_info(stream, a, BatchShapes::square, info);
     device::for_each_class(a, BatchShapes::square, [&](const device::Selection& selection) {
         factor_class(stream, triangle, a, info, plan, selection);
     });
@@ -300,7 +300,7 @@ void run_on_gpu(BatchPosv<T>, Stream stream, Triangle triangle, BatchView<T> a, 
         throw UsageError("batch_cholesky_factor_solve: matrices of order " + std::to_string(n) +
                          " do not fit into the GPU's shared memory; allowed is BatchFactor::keep");
     }
-    refuse_others(stream, a, BatchShapes::square, info);
+    set_initial_info(stream, a, BatchShapes::square, info);
     device::for_each_class(a, BatchShapes::square, [&](const device::Selection& selection) {
         factor_solve_class(stream, triangle, a, b, info, factor, plan, selection);
     });

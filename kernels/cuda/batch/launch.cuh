@@ -60,7 +60,7 @@ struct SmallPlace {
     }
     /// What belongs to the matrix, or null.
     template <class T>
-    __device__ T* numbers(const BatchView<T>& batch) const {
+    __device__ T* data(const BatchView<T>& batch) const {
         return taken && batch.count() > 0 ? batch[number].data() : nullptr;
     }
     /// The same number of columns in all lanes.
@@ -74,7 +74,7 @@ struct SmallPlace {
 
 /// Of the block's matrix: what belongs to it, or null, and its right-hand sides.
 template <class T>
-__device__ T* numbers_of_block(const BatchView<T>& batch) {
+__device__ T* data_of_block(const BatchView<T>& batch) {
     return batch.count() > 0 ? batch[blockIdx.x].data() : nullptr;
 }
 template <class T>
@@ -84,20 +84,20 @@ __device__ device::RightSides<T> sides_of_block(const BatchView<T>& b) {
     return {own.data(), own.col_stride(), b.shape().cols()};
 }
 
-/// INFO of matrices that no class has.
+/// INFO before the kernels of the classes: -1 of matrices that none has.
 template <class T>
-__global__ void refuse_kernel(BatchView<T> a, BatchShapes shapes, Index* info) {
+__global__ void initial_info_kernel(BatchView<T> a, BatchShapes shapes, Index* info) {
     const Index number = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (number < a.count()) info[number] = treats(shapes, a.shape(), a[number]) ? 0 : -1;
 }
 
-/// Before the kernels of a call: only matrices of a list can be refused, which the host cannot look at.
+/// Only matrices of a list can be refused, which the host cannot look at.
 template <class T>
-void refuse_others(Stream stream, const BatchView<T>& a, BatchShapes shapes, Index* info) {
+void set_initial_info(Stream stream, const BatchView<T>& a, BatchShapes shapes, Index* info) {
     if (a.uniform()) return;
-    refuse_kernel<T>
+    initial_info_kernel<T>
         <<<blocks(batch_grid(a.count(), small_threads)), small_threads, 0, native(stream)>>>(a, shapes, info);
-    check_launch("refuse_kernel", stream);
+    check_launch("initial_info_kernel", stream);
 }
 
 /// Whether int numbers the elements of each matrix, of up to n columns.

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(small_threads, small_lu_blocks<Shape>)
     __shared__ device::SmallRows<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
-    Index* const ipiv = pivoting == device::Pivoting::partial ? place.numbers(pivots) : nullptr;
+    Index* const ipiv = pivoting == device::Pivoting::partial ? place.data(pivots) : nullptr;
     const int failed =
         device::lu_factor_small<Shape>(BlockThread(), memory[place.group], place.matrix(a), pivoting, ipiv);
     if (place.first_lane) info[place.number] = failed;
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(small_threads, 1)
     SmallPlace<Shape> place(factors, selection);
     if (info != nullptr && place.taken && info[place.number] > 0) place.taken = false;
     if (place.leaves_all(factors)) return;
-    device::lu_solve_small<Shape, sides>(BlockThread(), memory[place.group], place.matrix(factors),
-                                         place.numbers(pivots), place.sides(b));
+    device::lu_solve_small<Shape, sides>(BlockThread(), memory[place.group], place.matrix(factors), place.data(pivots),
+                                         place.sides(b));
 }
 
 template <class Shape, class T>
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(small_threads, 1)
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int failed = device::lu_factor_solve_small<Shape>(BlockThread(), memory[place.group], place.matrix(a),
-                                                            place.numbers(pivots), place.numbers(b));
+                                                            place.data(pivots), place.data(b));
     if (place.first_lane) info[place.number] = failed;
 }
 
@@ -66,8 +66,10 @@ __global__ void __launch_bounds__(small_threads, 1)
     __shared__ device::SmallSides<T> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(factors, selection);
     if (place.leaves_all(factors)) return;
-    const int failed = device::lu_invert_small<Shape, 4>(BlockThread(), memory[place.group], place.matrix(factors),
-                                                         place.numbers(pivots), place.matrix(inverse));
+    const device::Whole<const T> own = place.matrix(factors);
+    const device::Whole<T> to = place.matrix(inverse);  // where factors are of a list, it may have room for more
+    const int failed = device::lu_invert_small<Shape, 4>(BlockThread(), memory[place.group], own, place.data(pivots),
+                                                         device::Whole<T>{to.a, to.ld, own.rows, own.rows});
     if (place.first_lane) info[place.number] = failed;
 }
 
@@ -123,7 +125,7 @@ __global__ void __launch_bounds__(most_threads, most_threads <= 256 ? 3 : 1)
     if ((info != nullptr && info[blockIdx.x] > 0) || !is_taken(factors, selection, blockIdx.x)) return;
     const auto own = device::whole(factors[blockIdx.x]);
     const device::SolveTilesMemory<T> memory(raw, own.rows);
-    device::lu_solve_tiles(BlockThread(), memory, own, numbers_of_block(pivots), sides_of_block(b));
+    device::lu_solve_tiles(BlockThread(), memory, own, data_of_block(pivots), sides_of_block(b));
 }
 
 template <class T>
@@ -134,8 +136,9 @@ __global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
     if (!is_taken(factors, selection, blockIdx.x)) return;
     const auto own = device::whole(factors[blockIdx.x]);
     const device::LuSolveMemory<T, 8> memory(raw, own.rows);
-    const int failed = device::lu_invert_block(BlockThread(), memory, own, numbers_of_block(pivots),
-                                               device::whole(inverse[blockIdx.x]));
+    const View<T> to = inverse[blockIdx.x];
+    const int failed = device::lu_invert_block(BlockThread(), memory, own, data_of_block(pivots),
+                                               device::Whole<T>{to.data(), to.col_stride(), own.rows, own.rows});
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
@@ -265,7 +268,7 @@ template <class T>
 void run_on_gpu(BatchGetrf<T>, Stream stream, BatchView<T> a, std::optional<BatchView<Index>> pivots, Index* info,
                 BatchLuPlan plan) {
     if (a.count() == 0) return;
-    refuse_others(stream, a, BatchShapes::square, info);
+    set_initial_info(stream, a, BatchShapes::square, info);
     device::for_each_class(a, BatchShapes::square, [&](const device::Selection& selection) {
         factor_lu_class(LuFactoring<T>{stream, a, pivots, info, selection}, plan);
     });
@@ -286,7 +289,7 @@ void run_on_gpu(BatchGesv<T>, Stream stream, BatchView<T> a, BatchView<Index> pi
                 BatchLuPlan plan) {
     if (a.count() == 0) return;
     const std::optional<BatchView<Index>> order(pivots);
-    refuse_others(stream, a, BatchShapes::square, info);
+    set_initial_info(stream, a, BatchShapes::square, info);
     device::for_each_class(a, BatchShapes::square, [&](const device::Selection& selection) {
         factor_solve_lu_class(LuFactoring<T>{stream, a, order, info, selection}, b, plan);
     });
@@ -296,7 +299,7 @@ template <class T>
 void run_on_gpu(BatchGetri<T>, Stream stream, BatchView<const T> factors, BatchView<const Index> pivots,
                 BatchView<T> inverse, Index* info) {
     if (factors.count() == 0) return;
-    refuse_others(stream, factors, BatchShapes::square, info);
+    set_initial_info(stream, factors, BatchShapes::square, info);
     device::for_each_class(factors, BatchShapes::square, [&](const device::Selection& selection) {
         invert_lu_class(stream, factors, pivots, inverse, info, selection);
     });

@@ -93,13 +93,14 @@ BASALT_DEVICE unsigned best_lane_of_group(const Thread& thread, unsigned key, bo
                 const unsigned first = thread.largest_of_lanes(lower ? value : 0U);
                 const unsigned second = thread.largest_of_lanes(lower ? 0U : value);
                 return lower ? first : second;
+            } else {
+                BASALT_UNROLL
+                for (int distance = own_lanes / 2; distance > 0; distance /= 2) {
+                    const unsigned other = thread.from_lane(value, thread.lane ^ distance);
+                    value = other > value ? other : value;
+                }
+                return value;
             }
-            BASALT_UNROLL
-            for (int distance = own_lanes / 2; distance > 0; distance /= 2) {
-                const unsigned other = thread.from_lane(value, thread.lane ^ distance);
-                value = other > value ? other : value;
-            }
-            return value;
         };
         const unsigned group = ((1U << own_lanes) - 1) << (thread.lane / own_lanes * own_lanes);
         const unsigned largest = largest_of_group(key);

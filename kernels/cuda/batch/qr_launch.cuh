@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(small_threads, small_qr_blocks<Shape>)
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int failed = device::qr_factor_small<Shape>(BlockThread(), memory[place.group], place.matrix(a),
-                                                      place.numbers(tau), place.sides(b));
+                                                      place.data(tau), place.sides(b));
     if (info != nullptr && place.first_lane) info[place.number] = failed;
 }
 
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(small_threads, 1)
     if (place.leaves_all(a)) return;
     const device::Whole<T> own = place.matrix(a);
     const int reflectors = place.taken ? reflectors_of(own, tau[place.number]) : 0;
-    device::qr_form_small<Shape>(BlockThread(), memory[place.group], own, place.numbers(tau), reflectors);
+    device::qr_form_small<Shape>(BlockThread(), memory[place.group], own, place.data(tau), reflectors);
 }
 
 template <class Shape, class T>
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(parts* device::lanes, 1)
     const auto own = device::whole(a[blockIdx.x]);
     const device::QrBlockMemory<T, width> memory(raw, own.rows);
     const int failed = device::qr_factor_block<width, parts>(BlockThread(), memory, memory.end(), own,
-                                                             numbers_of_block(tau), sides_of_block(b));
+                                                             data_of_block(tau), sides_of_block(b));
     if (info != nullptr && threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(parts* device::lanes, 1)
     if (!is_taken(a, selection, blockIdx.x)) return;
     const auto own = device::whole(a[blockIdx.x]);
     const device::QrBlockMemory<T, width> memory(raw, own.rows);
-    device::qr_form_block<width, parts>(BlockThread(), memory, own, numbers_of_block(tau),
+    device::qr_form_block<width, parts>(BlockThread(), memory, own, data_of_block(tau),
                                         reflectors_of(own, tau[blockIdx.x]));
 }
 
@@ -191,9 +191,9 @@ void run_on_gpu(BatchGels<T>, Stream stream, BatchView<T> a, BatchView<T> b, Ind
     if (b.shape().cols() == 0) {
         check(cudaMemsetAsync(info, 0, static_cast<std::size_t>(a.count()) * sizeof(Index), native(stream)),
               "cudaMemsetAsync", stream);
-        return refuse_others(stream, a, BatchShapes::any, info);
+        return set_initial_info(stream, a, BatchShapes::any, info);
     }
-    refuse_others(stream, a, BatchShapes::any, info);
+    set_initial_info(stream, a, BatchShapes::any, info);
     if (!one_shape || wide) {
         device::for_each_class(a, BatchShapes::wide,
                                [&](const device::Selection& selection) { wide_class(stream, a, b, info, selection); });

@@ -11,12 +11,12 @@ namespace basalt::cuda_detail::batch {
 
 using Shapes = on_stream::BatchShapes;
 
-/// A class of sizes. All of its matrices have kernels with the same number of threads.
+/// A class of sizes above + 1 ... most. The size is the larger side of small matrices and of wide ones, otherwise the
+/// number of rows. All matrices of a class have kernels with the same number of threads.
 struct Selection {
     Shapes shapes = Shapes::any;
     bool small = false;  ///< up to 32 rows and columns
-    int above = 0;  ///< sizes: the larger side of small matrices, otherwise that whose elements have a thread each,
-    int most = 0;   ///< rows, or columns of wide ones: from above + 1 to most
+    int above = 0, most = 0;
 
     /// Whether the matrix, of a list with these bounds, is of the class.
     template <class T>
@@ -43,7 +43,7 @@ void for_each_class(const BatchView<T>& a, Shapes shapes, const F& f) {
         if (most == larger) return;
         above = most;
     }
-    // of the others, only those of any shape have 32 rows and fewer
+    // only Shapes::any has matrices of at most 32 rows here: those with more columns
     for (above = shapes == Shapes::any ? -1 : lanes; above < size;) {
         const int next = above < 0 ? lanes : above + lanes, most = next < size ? next : size;
         f(Selection{shapes, false, above, most});

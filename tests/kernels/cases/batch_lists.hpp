@@ -27,10 +27,18 @@ struct Extent {
 template <class T, class Kernels>
 class MatrixList {
   public:
-    /// Filled with values(k, i, j).
+    /// Filled with values(k, i, j). The twin sees the `used` parts of the matrices.
+    template <class Values>
+    MatrixList(Kernels& kernels, const std::vector<Extent>& extents, const Values& values,
+               const std::vector<Extent>& used)
+        : extents_(extents),
+          used_(used),
+          host_(fill(values)),
+          device_(kernels, host_),
+          list_(kernels, views(device_.data(), extents_)) {}
     template <class Values>
     MatrixList(Kernels& kernels, const std::vector<Extent>& extents, const Values& values)
-        : extents_(extents), host_(fill(values)), device_(kernels, host_), list_(kernels, views(device_.data())) {}
+        : MatrixList(kernels, extents, values, extents) {}
 
     BatchView<T> on_device(const Extent& bounds) {
         const std::span<const View<T>> list(list_.data(), extents_.size());
@@ -38,7 +46,7 @@ class MatrixList {
     }
     /// Those that the GPU is to treat. The list lives until the next call.
     BatchView<T> on_host(const std::vector<bool>& treated) {
-        const std::vector<View<T>> all = views(host_.data());
+        const std::vector<View<T>> all = views(host_.data(), used_);
         treated_.clear();
         for (std::size_t k = 0; k < all.size(); ++k) {
             if (treated[k]) treated_.push_back(all[k]);
@@ -60,10 +68,10 @@ class MatrixList {
   private:
     Index ld(std::size_t k) const { return std::max<Index>(1, extents_[k].rows) + static_cast<Index>(k % 3); }
 
-    std::vector<View<T>> views(T* first) const {
+    std::vector<View<T>> views(T* first, const std::vector<Extent>& parts) const {
         std::vector<View<T>> views;
         for (std::size_t k = 0; k < extents_.size(); ++k) {
-            views.push_back(View<T>::column_major(first, extents_[k].rows, extents_[k].cols, ld(k)));
+            views.push_back(View<T>::column_major(first, parts[k].rows, parts[k].cols, ld(k)));
             first += ld(k) * extents_[k].cols + 1;
         }
         return views;
@@ -73,7 +81,7 @@ class MatrixList {
         Index size = 1;
         for (std::size_t k = 0; k < extents_.size(); ++k) size += ld(k) * extents_[k].cols + 1;
         std::vector<T> memory(static_cast<std::size_t>(size), T{-77});
-        const std::vector<View<T>> all = views(memory.data());
+        const std::vector<View<T>> all = views(memory.data(), extents_);
         for (std::size_t k = 0; k < all.size(); ++k) {
             for (Index j = 0; j < all[k].cols(); ++j) {
                 for (Index i = 0; i < all[k].rows(); ++i) all[k](i, j) = values(static_cast<Index>(k), i, j);
@@ -82,7 +90,7 @@ class MatrixList {
         return memory;
     }
 
-    std::vector<Extent> extents_;
+    std::vector<Extent> extents_, used_;
     std::vector<T> host_;
     typename Kernels::template Memory<T> device_;
     typename Kernels::template Memory<View<T>> list_;
@@ -114,6 +122,10 @@ struct ListedOrders {
         for (const Extent& extent : extents) result.push_back(of(extent));
         return result;
     }
+    /// Of what belongs to matrices: the used parts, or `room` for that of the largest matrix.
+    static std::vector<Extent> with_room(const std::vector<Extent>& used, const Extent& room, bool roomy) {
+        return roomy ? std::vector<Extent>(used.size(), room) : used;
+    }
     /// INFO of matrices that the calls treat, and -1.
     std::vector<Index> all_info(const std::vector<Index>& of_treated) const {
         std::vector<Index> info;
@@ -134,7 +146,7 @@ T listed_value(Index k, Index i, Index j, const Extent& extent) {
 }
 
 template <class T, class Kernels>
-void check_cholesky_lists(Kernels& kernels, Index most, Triangle triangle, Index cols) {
+void check_cholesky_lists(Kernels& kernels, Index most, Triangle triangle, Index cols, bool roomy) {
     INFO("Cholesky, orders up to " << most << ", " << cols << " right-hand sides");
     const ListedOrders p(most, true);
     const auto positive = [&](Index, Index i, Index j) {
@@ -146,7 +158,8 @@ void check_cholesky_lists(Kernels& kernels, Index most, Triangle triangle, Index
     std::vector<Index> expected = p.room();
     typename Kernels::template Memory<Index> info(kernels, p.room());
 
-    MatrixList<T, Kernels> a(kernels, p.extents, positive), b(kernels, sides, noise);
+    const auto room = p.with_room(sides, {most + 1, cols}, roomy);
+    MatrixList<T, Kernels> a(kernels, p.extents, positive), b(kernels, room, noise, sides);
     kernels(on_stream::batch_potrf<T>, Triangle{triangle}, a.on_device(p.bounds), info.data(),
             on_stream::BatchPlan(plan));
     on_stream::batch_potrf<T>.on_cpu(triangle, a.on_host(p.treated), expected.data(), plan);
@@ -157,7 +170,7 @@ void check_cholesky_lists(Kernels& kernels, Index most, Triangle triangle, Index
     on_stream::batch_potrs<T>.on_cpu(triangle, BatchView<const T>(a.on_host(p.treated)), b.on_host(p.treated), plan);
     REQUIRE(b.difference() <= p.tolerance(eps<T>()));
 
-    MatrixList<T, Kernels> again(kernels, p.extents, positive), x(kernels, sides, noise);
+    MatrixList<T, Kernels> again(kernels, p.extents, positive), x(kernels, room, noise, sides);
     kernels(on_stream::batch_posv<T>, Triangle{triangle}, again.on_device(p.bounds), x.on_device({most, cols}),
             info.data(), BatchFactor{BatchFactor::keep}, on_stream::BatchPlan(plan));
     on_stream::batch_posv<T>.on_cpu(triangle, again.on_host(p.treated), x.on_host(p.treated), expected.data(),
@@ -168,7 +181,7 @@ void check_cholesky_lists(Kernels& kernels, Index most, Triangle triangle, Index
 }
 
 template <class T, class Kernels>
-void check_lu_lists(Kernels& kernels, Index most, Index cols) {
+void check_lu_lists(Kernels& kernels, Index most, Index cols, bool roomy) {
     INFO("LU, orders up to " << most << ", " << cols << " right-hand sides");
     const ListedOrders p(most, true);
     const auto value = [&](Index k, Index i, Index j) {
@@ -183,8 +196,12 @@ void check_lu_lists(Kernels& kernels, Index most, Index cols) {
     typename Kernels::template Memory<Index> info(kernels, p.room());
     using Order = std::optional<BatchView<const Index>>;
 
-    MatrixList<T, Kernels> a(kernels, p.extents, value), b(kernels, sides, noise), inverse(kernels, p.extents, noise);
-    MatrixList<Index, Kernels> pivots(kernels, orders, none), others(kernels, orders, none);
+    const auto room = p.with_room(sides, {most + 1, cols}, roomy),
+               square = p.with_room(p.extents, {most + 1, most + 1}, roomy);
+    const auto longest = p.with_room(orders, {most + 1, 1}, roomy);
+    MatrixList<T, Kernels> a(kernels, p.extents, value), b(kernels, room, noise, sides),
+        inverse(kernels, square, noise, p.extents);
+    MatrixList<Index, Kernels> pivots(kernels, longest, none, orders), others(kernels, longest, none, orders);
     kernels(on_stream::batch_getrf<T>, a.on_device(p.bounds),
             std::optional<BatchView<Index>>(pivots.on_device({most, 1})), info.data(), on_stream::BatchLuPlan(plan));
     on_stream::batch_getrf<T>.on_cpu(a.on_host(p.treated), pivots.on_host(p.treated), expected.data(), plan);
@@ -201,7 +218,7 @@ void check_lu_lists(Kernels& kernels, Index most, Index cols) {
     REQUIRE(info.read() == p.all_info(expected));
     REQUIRE(inverse.difference() <= p.tolerance(eps<T>()));
 
-    MatrixList<T, Kernels> again(kernels, p.extents, value), x(kernels, sides, noise);
+    MatrixList<T, Kernels> again(kernels, p.extents, value), x(kernels, room, noise, sides);
     kernels(on_stream::batch_gesv<T>, again.on_device(p.bounds), others.on_device({most, 1}), x.on_device({most, cols}),
             info.data(), on_stream::BatchLuPlan(plan));
     on_stream::batch_gesv<T>.on_cpu(again.on_host(p.treated), others.on_host(p.treated), x.on_host(p.treated),
@@ -213,7 +230,7 @@ void check_lu_lists(Kernels& kernels, Index most, Index cols) {
 }
 
 template <class T, class Kernels>
-void check_qr_lists(Kernels& kernels, Index most, Index cols) {
+void check_qr_lists(Kernels& kernels, Index most, Index cols, bool roomy) {
     INFO("QR, orders up to " << most << ", " << cols << " right-hand sides");
     const ListedOrders p(most, false);
     const auto value = [&](Index k, Index i, Index j) {
@@ -227,7 +244,8 @@ void check_qr_lists(Kernels& kernels, Index most, Index cols) {
     std::vector<Index> expected = p.room();
     typename Kernels::template Memory<Index> info(kernels, p.room());
 
-    MatrixList<T, Kernels> a(kernels, p.extents, value), tau(kernels, scales, none);
+    const auto room = p.with_room(sides, {most + 1, cols}, roomy), all = p.with_room(scales, {most + 1, 1}, roomy);
+    MatrixList<T, Kernels> a(kernels, p.extents, value), tau(kernels, all, none, scales);
     kernels(on_stream::batch_geqrf<T>, a.on_device(p.bounds), tau.on_device({most, 1}), on_stream::BatchLuPlan(plan));
     on_stream::batch_geqrf<T>.on_cpu(a.on_host(p.treated), tau.on_host(p.treated), plan);
     REQUIRE(a.difference() <= p.tolerance(eps<T>()));
@@ -238,7 +256,7 @@ void check_qr_lists(Kernels& kernels, Index most, Index cols) {
     on_stream::batch_orgqr<T>.on_cpu(a.on_host(tall), BatchView<const T>(tau.on_host(tall)));
     REQUIRE(a.difference() <= p.tolerance(eps<T>()));
 
-    MatrixList<T, Kernels> c(kernels, p.extents, value), x(kernels, sides, noise);
+    MatrixList<T, Kernels> c(kernels, p.extents, value), x(kernels, room, noise, sides);
     kernels(on_stream::batch_gels<T>, c.on_device(p.bounds), x.on_device({most, cols}), info.data());
     on_stream::batch_gels<T>.on_cpu(c.on_host(p.treated), x.on_host(p.treated), expected.data());
     REQUIRE(info.read() == p.all_info(expected));
@@ -250,9 +268,10 @@ template <class T, class Kernels>
 void check_batch_lists(Kernels& kernels, Index most) {
     const Index largest_cholesky = std::min(most, largest_gpu_batch_order);
     for (const Index cols : {1, 3}) {
-        check_cholesky_lists<T>(kernels, largest_cholesky, cols == 1 ? Triangle::lower : Triangle::upper, cols);
-        check_lu_lists<T>(kernels, most, cols);
-        check_qr_lists<T>(kernels, most, cols);
+        const bool roomy = cols == 3;
+        check_cholesky_lists<T>(kernels, largest_cholesky, cols == 1 ? Triangle::lower : Triangle::upper, cols, roomy);
+        check_lu_lists<T>(kernels, most, cols, roomy);
+        check_qr_lists<T>(kernels, most, cols, roomy);
     }
 }
 
