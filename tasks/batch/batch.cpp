@@ -145,8 +145,7 @@ void check_device_square(const char* call, const char* name, const BatchView<T>&
     check_device_batch(call, name, batch);
     const Index rows = batch.shape().rows(), cols = batch.shape().cols();
     require_lazily(rows == cols && rows <= largest_gpu_batch_order, [&] {
-        return std::string(call) + ": the " + (batch.uniform() ? "matrices" : "bounds") + " of " + name + " are " +
-               std::to_string(rows) + " x " + std::to_string(cols) + "; allowed on GPUs are square matrices of order " +
+        return std::string(call) + ": " + shape_text(name, batch) + "; allowed on GPUs are square matrices of order " +
                std::to_string(largest_gpu_batch_order) + " at most";
     });
 }

@@ -26,8 +26,7 @@ void check_device_matrices(const char* call, const BatchView<const T>& a) {
     detail::check_device_batch<const T>(call, "A", a);
     const Index rows = a.shape().rows(), cols = a.shape().cols();
     if (rows <= largest_gpu_lu_order && cols <= largest_gpu_lu_order) return;
-    throw UsageError(std::string(call) + ": the " + (a.uniform() ? "matrices" : "bounds") + " of A are " +
-                     std::to_string(rows) + " x " + std::to_string(cols) + "; allowed on GPUs are " +
+    throw UsageError(std::string(call) + ": " + detail::shape_text("A", a) + "; allowed on GPUs are " +
                      std::to_string(largest_gpu_lu_order) + " rows and columns at most");
 }
 
@@ -36,9 +35,7 @@ void check_device_lu(const char* call, const BatchView<const T>& a, const BatchV
     check_device_matrices<T>(call, a);
     const Index n = a.shape().rows();
     if (n != a.shape().cols()) {
-        throw UsageError(std::string(call) + ": the " + (a.uniform() ? "matrices" : "bounds") + " of A are " +
-                         std::to_string(n) + " x " + std::to_string(a.shape().cols()) +
-                         "; allowed are square matrices");
+        throw UsageError(std::string(call) + ": " + detail::shape_text("A", a) + "; allowed are square matrices");
     }
     if (pivots != nullptr) detail::check_device_companions<Index>(call, "pivots", *pivots, a.count(), {n, 1});
 }
@@ -114,8 +111,7 @@ void batch_qr_form(Stream stream, const BatchView<T>& a, const BatchView<const T
     check_device_matrices<T>("batch_qr_form", a);
     detail::check_device_companions<T>("batch_qr_form", "tau", tau, a.count(), {std::min(tau.shape().rows(), cols), 1});
     if (cols > rows) {
-        throw UsageError("batch_qr_form: the matrices of A are " + std::to_string(rows) + " x " + std::to_string(cols) +
-                         "; allowed are no more columns than rows");
+        throw UsageError("batch_qr_form: " + detail::shape_text("A", a) + "; allowed are no more columns than rows");
     }
     on_stream::batch_orgqr<T>(stream, a, tau);
 }

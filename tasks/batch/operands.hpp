@@ -69,6 +69,13 @@ void check_device_companions(const char* call, const char* name, const BatchView
                      " x " + std::to_string(extent.cols));
 }
 
+/// "the matrices of A are 3 x 4"; of a list its bounds.
+template <class T>
+std::string shape_text(const char* name, const BatchView<T>& batch) {
+    return std::string("the ") + (batch.uniform() ? "matrices" : "bounds") + " of " + name + " are " +
+           std::to_string(batch.shape().rows()) + " x " + std::to_string(batch.shape().cols());
+}
+
 template <class T>
 void check_device_square(const char* call, const char* name, const BatchView<T>& batch);
 

@@ -78,12 +78,6 @@ __global__ void __launch_bounds__(most_threads, device::tiles_factor_blocks(most
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-/// Whether a kernel that solves leaves the block's system alone: its factorization failed, or the class is another.
-template <class T>
-__device__ bool is_left(const BatchView<const T>& factors, const device::Selection& selection, const Index* info) {
-    return (info != nullptr && info[blockIdx.x] > 0) || !is_taken(factors, selection, blockIdx.x);
-}
-
 /// For one right-hand side.
 template <device::Residence residence, int width, int most_threads, class T>
 __global__ void __launch_bounds__(most_threads,

@@ -32,6 +32,12 @@ __device__ bool is_taken(const BatchView<T>& a, const device::Selection& selecti
     return number < a.count() && (a.uniform() || selection.takes(a.shape(), a[number]));
 }
 
+/// Whether a kernel that solves leaves the block's system alone: its factorization failed, or the class is another.
+template <class T>
+__device__ bool is_left(const BatchView<const T>& factors, const device::Selection& selection, const Index* info) {
+    return (info != nullptr && info[blockIdx.x] > 0) || !is_taken(factors, selection, blockIdx.x);
+}
+
 /// The matrix of a lane, in kernels for orders up to 32.
 template <class Shape>
 struct SmallPlace {

@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(most_threads, most_threads <= 256 ? 3 : 1)
     lu_tiles_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b, const Index* info,
                           device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
-    if ((info != nullptr && info[blockIdx.x] > 0) || !is_taken(factors, selection, blockIdx.x)) return;
+    if (is_left(factors, selection, info)) return;
     const auto own = device::whole(factors[blockIdx.x]);
     const device::SolveTilesMemory<T> memory(raw, own.rows);
     device::lu_solve_tiles(BlockThread(), memory, own, data_of_block(pivots), sides_of_block(b));

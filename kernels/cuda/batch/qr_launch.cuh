@@ -187,18 +187,18 @@ void run_on_gpu(BatchOrgqr<T>, Stream stream, BatchView<T> a, BatchView<const T>
 template <class T>
 void run_on_gpu(BatchGels<T>, Stream stream, BatchView<T> a, BatchView<T> b, Index* info) {
     if (a.count() == 0) return;
-    const bool one_shape = a.uniform(), wide = is_wide(a.shape());
+    const bool all = !a.uniform(), wide = is_wide(a.shape());
     if (b.shape().cols() == 0) {
         check(cudaMemsetAsync(info, 0, static_cast<std::size_t>(a.count()) * sizeof(Index), native(stream)),
               "cudaMemsetAsync", stream);
         return set_initial_info(stream, a, BatchShapes::any, info);
     }
     set_initial_info(stream, a, BatchShapes::any, info);
-    if (!one_shape || wide) {
+    if (all || wide) {
         device::for_each_class(a, BatchShapes::wide,
                                [&](const device::Selection& selection) { wide_class(stream, a, b, info, selection); });
     }
-    if (one_shape && wide) return;
+    if (!all && wide) return;
     device::for_each_class(a, BatchShapes::tall, [&](const device::Selection& selection) {
         if (selection.small) return factor_small_qr(stream, a, BatchView<T>(), b, info, selection);
         with_qr_block<T>(selection.most, [&](auto width, auto parts) {

@@ -145,6 +145,16 @@ T listed_value(Index k, Index i, Index j, const Extent& extent) {
     return static_cast<T>(scattered(i, j, k) + (large ? 2.0 * static_cast<double>(larger) : 0.0));
 }
 
+template <class T>
+auto listed_values(const ListedOrders& p) {
+    return [&p](Index k, Index i, Index j) { return listed_value<T>(k, i, j, p.extents[static_cast<std::size_t>(k)]); };
+}
+/// What belongs to the matrices.
+template <class T>
+T listed_noise(Index k, Index i, Index j) {
+    return static_cast<T>(scattered(i, j, k + 99));
+}
+
 template <class T, class Kernels>
 void check_cholesky_lists(Kernels& kernels, Index most, Triangle triangle, Index cols, bool roomy) {
     INFO("Cholesky, orders up to " << most << ", " << cols << " right-hand sides");
@@ -153,7 +163,7 @@ void check_cholesky_lists(Kernels& kernels, Index most, Triangle triangle, Index
         return static_cast<T>(scattered(std::min(i, j), std::max(i, j), 1) + (i == j ? 2.0 * most : 0.0));
     };
     const auto sides = p.companions([&](const Extent& a) { return Extent{a.rows, cols}; });
-    const auto noise = [](Index k, Index i, Index j) { return static_cast<T>(scattered(i, j, k + 99)); };
+    constexpr auto noise = listed_noise<T>;
     const on_stream::BatchPlan plan;
     std::vector<Index> expected = p.room();
     typename Kernels::template Memory<Index> info(kernels, p.room());
@@ -184,12 +194,10 @@ template <class T, class Kernels>
 void check_lu_lists(Kernels& kernels, Index most, Index cols, bool roomy) {
     INFO("LU, orders up to " << most << ", " << cols << " right-hand sides");
     const ListedOrders p(most, true);
-    const auto value = [&](Index k, Index i, Index j) {
-        return listed_value<T>(k, i, j, p.extents[static_cast<std::size_t>(k)]);
-    };
+    const auto value = listed_values<T>(p);
     const auto sides = p.companions([&](const Extent& a) { return Extent{a.rows, cols}; });
     const auto orders = p.companions([&](const Extent& a) { return Extent{a.rows, 1}; });
-    const auto noise = [](Index k, Index i, Index j) { return static_cast<T>(scattered(i, j, k + 99)); };
+    constexpr auto noise = listed_noise<T>;
     const auto none = [](Index, Index, Index) { return Index{-7}; };
     const on_stream::BatchLuPlan plan;
     std::vector<Index> expected = p.room();
@@ -233,10 +241,8 @@ template <class T, class Kernels>
 void check_qr_lists(Kernels& kernels, Index most, Index cols, bool roomy) {
     INFO("QR, orders up to " << most << ", " << cols << " right-hand sides");
     const ListedOrders p(most, false);
-    const auto value = [&](Index k, Index i, Index j) {
-        return listed_value<T>(k, i, j, p.extents[static_cast<std::size_t>(k)]);
-    };
-    const auto noise = [](Index k, Index i, Index j) { return static_cast<T>(scattered(i, j, k + 99)); };
+    const auto value = listed_values<T>(p);
+    constexpr auto noise = listed_noise<T>;
     const auto none = [](Index, Index, Index) { return T{-7}; };
     const auto scales = p.companions([&](const Extent& a) { return Extent{std::min(a.rows, a.cols), 1}; });
     const auto sides = p.companions([&](const Extent& a) { return Extent{std::max(a.rows, a.cols), cols}; });
