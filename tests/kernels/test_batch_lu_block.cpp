@@ -101,9 +101,9 @@ void check_lu_small(int n, int cols, int singular, LuCall call, bool backwards) 
         const auto right = right_of(b, there ? k : 0);
         int failed = s.info[static_cast<std::size_t>(there ? k : 0)];
         if (call == LuCall::factor)
-            failed = device::lu_factor_small<Shape>(thread, mine, own, device::Pivoting::partial, ipiv);
+            failed = device::lu_factor_small<Shape, device::Pivoting::partial>(thread, mine, own, ipiv);
         if (call == LuCall::unpivoted)
-            failed = device::lu_factor_small<Shape>(thread, mine, own, device::Pivoting::none, nullptr);
+            failed = device::lu_factor_small<Shape, device::Pivoting::none>(thread, mine, own, nullptr);
         if (call == LuCall::solve) device::lu_solve_small<Shape, sides>(thread, mine, factors, ipiv, right);
         if (call == LuCall::both) {
             failed = device::lu_factor_solve_small<Shape>(thread, mine, own, ipiv, right.b);
@@ -346,8 +346,8 @@ int factor_small(View<T> a, std::vector<Index>& pivots) {
     int info = 0;
     EmulatedBlock(1, false).run([&](const EmulatedBlock::Thread& thread) {
         const int k = thread.lane / Shape::own_lanes;
-        info = device::lu_factor_small<Shape>(thread, memory[static_cast<std::size_t>(k)], device::whole(copies[k]),
-                                              device::Pivoting::partial, places[k].data());
+        info = device::lu_factor_small<Shape, device::Pivoting::partial>(thread, memory[static_cast<std::size_t>(k)],
+                                                                         device::whole(copies[k]), places[k].data());
     });
     copy(copies[Shape::in_warp - 1], a);
     pivots.assign(places[Shape::in_warp - 1].data(), places[Shape::in_warp - 1].data() + a.rows());

@@ -123,7 +123,7 @@ __device__ void lu_in_lanes(const CandidateArguments& c) {
     Memory& rows = memory[lanes_of.group];
     if constexpr (job == BatchJob::factor) {
         own.report(c, lanes_of.first,
-                   lu_factor_small<Shape>(lanes_of.thread, rows, own.matrix(c), Pivoting::partial, own.pivots(c)));
+                   lu_factor_small<Shape, Pivoting::partial>(lanes_of.thread, rows, own.matrix(c), own.pivots(c)));
     } else if constexpr (job == BatchJob::solve) {
         lu_solve_small<Shape, 1>(lanes_of.thread, rows, read_only(own.matrix(c)), own.pivots(c), own.right(c));
     } else {

@@ -21,7 +21,7 @@ __device__ device::Operand<T> small_operand(const SmallPlace<Shape>& place, Tria
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, 1)
+__global__ void __launch_bounds__(small_threads, sizeof(T) == 4 ? small_blocks<Shape, T> : 1)
     small_factor_kernel(Triangle triangle, BatchView<T> a, Index* info, device::Selection selection) {
     __shared__ device::SmallColumns<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(small_threads, 1)
 }
 
 template <class Shape, int sides, class T>
-__global__ void __launch_bounds__(small_threads, 1)
+__global__ void __launch_bounds__(small_threads, small_blocks<Shape, T>)
     small_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output,
                       device::Selection selection) {
     __shared__ device::SmallBoth<T, Shape> memory[groups_of<Shape>];

@@ -18,20 +18,23 @@ inline device::Pivoting pivoting_of(const std::optional<BatchView<Index>>& pivot
     return pivots.has_value() ? device::Pivoting::partial : device::Pivoting::none;
 }
 
-/// Blocks that share a multiprocessor at least, where that costs no spills.
-template <class Shape>
-constexpr int small_lu_blocks = Shape::order <= 24 ? 8 : 1;
+/// As small_blocks.
+template <class Shape, device::Pivoting pivoting, class T>
+constexpr int small_lu_blocks = pivoting == device::Pivoting::none&& Shape::order == 32 ? (sizeof(T) == 4 ? 8 : 6)
+                                : pivoting == device::Pivoting::partial &&
+                                        (sizeof(T) == 4 ? Shape::order == 32 : Shape::order <= 16)
+                                    ? 10
+                                    : 8;
 
-template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, small_lu_blocks<Shape>)
-    lu_small_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info,
-                           device::Selection selection) {
+template <class Shape, device::Pivoting pivoting, class T>
+__global__ void __launch_bounds__(small_threads, small_lu_blocks<Shape, pivoting, T>)
+    lu_small_factor_kernel(BatchView<T> a, BatchView<Index> pivots, Index* info, device::Selection selection) {
     __shared__ device::SmallRows<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     Index* const ipiv = pivoting == device::Pivoting::partial ? place.data(pivots) : nullptr;
     const int failed =
-        device::lu_factor_small<Shape>(BlockThread(), memory[place.group], place.matrix(a), pivoting, ipiv);
+        device::lu_factor_small<Shape, pivoting>(BlockThread(), memory[place.group], place.matrix(a), ipiv);
     if (place.first_lane) info[place.number] = failed;
 }
 
@@ -48,7 +51,7 @@ __global__ void __launch_bounds__(small_threads, 1)
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, 1)
+__global__ void __launch_bounds__(small_threads, 8)
     lu_small_both_kernel(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info,
                          device::Selection selection) {
     __shared__ device::SmallRows<T, Shape> memory[groups_of<Shape>];
@@ -193,10 +196,10 @@ void factor_lu_class(const LuFactoring<T>& task, BatchLuPlan plan) {
     if (task.selection.small) {
         return with_small_shape<T>(task.selection.most, [&](auto shape) {
             using Shape = decltype(shape);
-            lu_small_factor_kernel<Shape, T>
-                <<<blocks(small_grid<Shape>(task.a.count())), small_threads, 0, native(task.stream)>>>(
-                    task.a, pivoting_of(task.pivots), task.pivots.value_or(BatchView<Index>()), task.info,
-                    task.selection);
+            const auto kernel = task.pivots.has_value() ? lu_small_factor_kernel<Shape, device::Pivoting::partial, T>
+                                                        : lu_small_factor_kernel<Shape, device::Pivoting::none, T>;
+            kernel<<<blocks(small_grid<Shape>(task.a.count())), small_threads, 0, native(task.stream)>>>(
+                task.a, task.pivots.value_or(BatchView<Index>()), task.info, task.selection);
             check_launch("lu_small_factor_kernel", task.stream);
         });
     }

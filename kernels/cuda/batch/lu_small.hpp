@@ -56,13 +56,13 @@ struct LuRow {
     int info;
 };
 
-/// Eliminates the rows of a matrix of order n, and `sides` right-hand sides with them. All lanes of a warp come here,
-/// with the same pivoting.
-template <int sides, class T, class Shape, class Thread>
-BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& memory, int n, Pivoting pivoting,
+/// Eliminates the rows of a matrix of order n, and `sides` right-hand sides with them. All lanes of a warp come here.
+template <Pivoting pivoting, int sides, class T, class Shape, class Thread>
+BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& memory, int n,
                                   LuRow<T, Shape, sides>& lane) {
     constexpr int size = Chunk<T>::size, order = Shape::order;
     const int own = thread.lane % Shape::own_lanes;
+    const int first_step = own < n ? 0 : n;  // in which the row may be the pivot: padding follows the matrix
     lane.place = own;
     lane.pivot = own + 1;
     lane.info = 0;
@@ -71,11 +71,12 @@ BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& mem
         T reciprocal{};
         const auto prepare = [&] { reciprocal = in_advance(reciprocal_or_zero(thread, lane.row[k])); };
         bool best = lane.place == k;
-        if (pivoting == Pivoting::partial) {
-            const bool padding = own >= n && k < n;
+        if constexpr (pivoting == Pivoting::partial) {
+            // no branch, so that the rest of the last step goes on meanwhile
+            const unsigned key = pivot_key(lane.row[k], lane.place, k) & (k < first_step ? 0U : 0xffffffffU);
             const unsigned found = best_lane_of_group<Shape::own_lanes, T>(
-                thread, padding ? 0U : pivot_key(lane.row[k], lane.place, k), best,
-                [&] { return magnitude_bits(lane.row[k]).low; }, [&] { return lane.place; }, prepare);
+                thread, key, best, [&] { return magnitude_bits(lane.row[k]).low; }, [&] { return lane.place; },
+                prepare);
             const int chosen = thread.from_lane(lane.place, lowest_bit(found));
             if (own == k) lane.pivot = chosen + 1;
             lane.place = best ? k : lane.place == k ? chosen : lane.place;
@@ -156,24 +157,43 @@ BASALT_DEVICE void substitute_unit_lower(const Thread& thread, LuRow<T, Shape, s
     }
 }
 
+/// Columns of a that a lane's row has: none in lanes behind the matrix.
+template <class T>
+BASALT_DEVICE int row_length(const Whole<T>& a, int own) {
+    return own < a.rows ? a.cols : 0;
+}
+
+/// The first column is loaded last, and volatile keeps that order: what the first step computes from it comes after
+/// all loads. Otherwise the compiler puts it between them, and a lane waits for memory twice.
 template <class Shape, int sides, class T>
 BASALT_DEVICE void load_row(const Whole<T>& a, int own, LuRow<std::remove_const_t<T>, Shape, sides>& lane) {
+    const int length = row_length(a, own);
+    const volatile T* const elements = a.a;
+    Index from = own + (Shape::order - 1) * a.ld;
     BASALT_UNROLL
-    for (int j = 0; j < Shape::order; ++j) lane.row[j] = a.load(own, j);
+    for (int j = Shape::order - 1; j >= 0; --j, from -= a.ld) {
+        lane.row[j] = j < length ? elements[from] : j == own ? T{1} : T{0};
+    }
+}
+
+template <class Shape, int sides, class T>
+BASALT_DEVICE void store_row(const Whole<T>& a, int own, const LuRow<T, Shape, sides>& lane) {
+    const int length = row_length(a, own);
+    Index to = lane.place;
+    BASALT_UNROLL
+    for (int j = 0; j < Shape::order; ++j, to += a.ld) {
+        if (j < length) a.a[to] = lane.row[j];
+    }
 }
 
 /// A := its factors, in place. `pivots` is not read without pivoting. Returns INFO.
-template <class Shape, class T, class Thread>
-BASALT_DEVICE int lu_factor_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<T>& a,
-                                  Pivoting pivoting, Index* pivots) {
+template <class Shape, Pivoting pivoting, class T, class Thread>
+BASALT_DEVICE int lu_factor_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<T>& a, Index* pivots) {
     const int own = thread.lane % Shape::own_lanes;
     LuRow<T, Shape, 0> lane;
     load_row<Shape>(a, own, lane);
-    eliminate_rows<0>(thread, memory, a.rows, pivoting, lane);
-    BASALT_UNROLL
-    for (int j = 0; j < Shape::order; ++j) {
-        if (a.holds(own, j)) *a.at(lane.place, j) = lane.row[j];
-    }
+    eliminate_rows<pivoting, 0>(thread, memory, a.rows, lane);
+    store_row<Shape>(a, own, lane);
     if (pivoting == Pivoting::partial && own < a.rows) pivots[own] = lane.pivot;
     return lane.info;
 }
@@ -187,11 +207,8 @@ BASALT_DEVICE int lu_factor_solve_small(const Thread& thread, SmallRows<T, Shape
     LuRow<T, Shape, 1> lane;
     load_row<Shape>(a, own, lane);
     lane.b[0] = own < a.rows ? b[own] : T{0};
-    eliminate_rows<1>(thread, memory, a.rows, Pivoting::partial, lane);
-    BASALT_UNROLL
-    for (int j = 0; j < Shape::order; ++j) {
-        if (a.holds(own, j)) *a.at(lane.place, j) = lane.row[j];
-    }
+    eliminate_rows<Pivoting::partial, 1>(thread, memory, a.rows, lane);
+    store_row<Shape>(a, own, lane);
     if (own < a.rows) pivots[own] = lane.pivot;
     substitute_upper(thread, memory, lane);
     if (lane.info == 0 && own < a.rows) b[lane.place] = lane.b[0];

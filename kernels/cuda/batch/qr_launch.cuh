@@ -8,13 +8,15 @@ namespace basalt::on_stream {
 
 namespace {
 
-/// Blocks that share a multiprocessor at least, where that costs no spills.
-template <class Shape>
-constexpr int small_qr_blocks = Shape::order <= 16 ? 8 : 1;
+/// As small_blocks.
+template <class Shape, class T>
+constexpr int small_qr_blocks = sizeof(T) == 4       ? 10
+                                : Shape::order <= 16 ? 9
+                                                     : small_blocks<Shape, T>;
 
 /// Of a matrix: with TAU, or with right-hand sides and INFO.
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, small_qr_blocks<Shape>)
+__global__ void __launch_bounds__(small_threads, small_qr_blocks<Shape, T>)
     qr_small_factor_kernel(BatchView<T> a, BatchView<T> tau, BatchView<T> b, Index* info, device::Selection selection) {
     __shared__ device::SmallVectors<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
@@ -31,7 +33,7 @@ __device__ int reflectors_of(const device::Whole<T>& a, const View<const T>& tau
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, 1)
+__global__ void __launch_bounds__(small_threads, small_blocks<Shape, T>)
     qr_small_form_kernel(BatchView<T> a, BatchView<const T> tau, device::Selection selection) {
     __shared__ device::SmallVectors<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
@@ -42,7 +44,7 @@ __global__ void __launch_bounds__(small_threads, 1)
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, 1)
+__global__ void __launch_bounds__(small_threads, small_blocks<Shape, T>)
     qr_small_wide_kernel(BatchView<T> a, BatchView<T> b, Index* info, device::Selection selection) {
     __shared__ device::SmallVectors<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);

@@ -70,20 +70,26 @@ struct QrColumn {
     T scale, factor;  ///< of that reflector: what is below the diagonal is multiplied by both in the end
 };
 
-/// The sum of squares of elements k + 1 .. of a column in shared memory.
+/// Of elements k + 1 .. of a column in shared memory: the sum of squares, and the dot product with a lane's column.
+template <class T>
+struct TailSums {
+    T square, dot;
+};
 template <int k, int order, class T>
-BASALT_DEVICE T tail_square(const T* column) {
+BASALT_DEVICE TailSums<T> tail_sums(const T* column, const T (&x)[order]) {
     constexpr int size = Chunk<T>::size;
-    T sums[2] = {};
+    T squares[2] = {}, dots[2] = {};
     BASALT_UNROLL
     for (int g = (k + 1) / size; g < order / size; ++g) {
         const Chunk<T> chunk = load_chunk(column + g * size);
         BASALT_UNROLL
         for (int e = 0; e < size; ++e) {
-            if (g * size + e > k) sums[e % 2] += chunk.value[e] * chunk.value[e];
+            if (g * size + e <= k) continue;
+            squares[e % 2] += chunk.value[e] * chunk.value[e];
+            dots[e % 2] += chunk.value[e] * x[g * size + e];
         }
     }
-    return sums[0] + sums[1];
+    return {squares[0] + squares[1], dots[0] + dots[1]};
 }
 
 /// A column whose squares leave the range of the numbers is multiplied by a factor in its place. Lanes of other
@@ -116,8 +122,8 @@ BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& me
         for (int i = 0; i < order; ++i) column[i] = lane.x[i];
     }
     thread.sync_warp();
-    T tail = tail_square<k, order>(column);
-    const T square = column[k] * column[k] + tail;
+    TailSums<T> tail = tail_sums<k>(column, lane.x);
+    const T square = column[k] * column[k] + tail.square;
     const bool out = !(square >= least_square<T> && square <= most_square<T>);
     RangeFactor<T> range;
     bool poisoned = false;
@@ -130,10 +136,12 @@ BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& me
     }
     if (any) {
         range = bring_into_range<Shape>(thread, column, k, out);
-        tail = tail_square<k, order>(column);
-        poisoned = !(tail + magnitude(column[k]) <= std::numeric_limits<T>::max());
+        tail = tail_sums<k>(column, lane.x);
+        poisoned = !(tail.square + magnitude(column[k]) <= std::numeric_limits<T>::max());
     }
-    const Reflector<T> h = make_reflector(thread, column[k], tail, range.inverse);
+    const Reflector<T> h = make_reflector(thread, column[k], tail.square, range.inverse);
+    // a large column is read again, for which the compiler cannot keep it in registers across this
+    if constexpr (sizeof(T) * order > 192) thread.sync_warp();
     if (k >= steps) return;
     if (own == k) {
         lane.x[k] = h.beta;
@@ -142,16 +150,7 @@ BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& me
         lane.factor = range.factor;
     }
     if (poisoned && own <= k) return;  // not even a NaN of this step may reach finished lanes
-    T dot{};
-    BASALT_UNROLL
-    for (int g = (k + 1) / size; g < order / size; ++g) {
-        const Chunk<T> chunk = load_chunk(column + g * size);
-        BASALT_UNROLL
-        for (int e = 0; e < size; ++e) {
-            if (g * size + e > k) dot += chunk.value[e] * lane.x[g * size + e];
-        }
-    }
-    const T weight = own > k ? h.weight * (h.head * lane.x[k] + dot) : T{0};
+    const T weight = own > k ? h.weight * (h.head * lane.x[k] + tail.dot) : T{0};
     lane.x[k] = own > k ? lane.x[k] - weight * h.head : lane.x[k];
     BASALT_UNROLL
     for (int g = (k + 1) / size; g < order / size; ++g) {

@@ -117,9 +117,36 @@ double error_of(const Dense<T>& a, const Factored<T>& factored) {
     return norm == 0 ? error : error / (double(std::max(a.m, a.n)) * norm * std::numeric_limits<T>::epsilon());
 }
 
-/// On average over some matrices of a kind at most twice LAPACK's error, but for one rounding of the largest element.
-/// Single matrices say little where pivots are nothing but rounding (deficient): then the ratio of two errors is
-/// between 1 and 3, with plain products as well.
+/// LU of a square matrix by plain loops, in the order of LAPACK's getf2: each element is rounded once for each step.
+template <class T>
+Factored<T> plain_getrf(const Dense<T>& a) {
+    Factored<T> result{a, {}, 0};
+    Dense<T>& lu = result.lu;
+    for (Index k = 0; k < a.n; ++k) {
+        Index pivot = k;
+        for (Index i = k; i < a.m; ++i) {
+            if (std::abs(lu(i, k)) > std::abs(lu(pivot, k))) pivot = i;
+        }
+        result.pivots.push_back(pivot + 1);
+        for (Index j = 0; j < a.n; ++j) std::swap(lu(k, j), lu(pivot, j));
+        for (Index i = k + 1; i < a.m; ++i) lu(i, k) /= lu(k, k);
+        for (Index j = k + 1; j < a.n; ++j) {
+            for (Index i = k + 1; i < a.m; ++i) lu(i, j) -= lu(i, k) * lu(k, j);
+        }
+    }
+    return result;
+}
+
+/// The larger one of LAPACK's error and that of plain loops: OpenBLAS's differs by a factor of 2.5 from one processor
+/// to another, and lies up to 9 times below plain loops, for matrices with large diagonals (spd).
+template <class T>
+double expected_error(const Dense<T>& a) {
+    return std::max(error_of(a, lapack_getrf(a)), error_of(a, plain_getrf(a)));
+}
+
+/// On average over some matrices of a kind at most twice the expected error, but for one rounding of the largest
+/// element. Single matrices say little where pivots are nothing but rounding (deficient): then the ratio of two errors
+/// is between 1 and 3, with plain products as well.
 template <class T>
 void check_errors(const GpuMachine& machine, const std::vector<const char*>& generators, Index n, Index panel_width) {
     constexpr unsigned first_seed = 3;
@@ -134,7 +161,7 @@ void check_errors(const GpuMachine& machine, const std::vector<const char*>& gen
         std::array<double, all_options.size()> errors{};
         for (unsigned seed = first_seed; seed < first_seed + seeds; ++seed) {
             const Dense<T> a = generated<T>(name, n, n, seed);
-            expected += error_of(a, lapack_getrf(a)) / seeds;
+            expected += expected_error(a) / seeds;
             for (std::size_t i = 0; i < all_options.size(); ++i) {
                 const Watchdog watchdog;
                 errors[i] += error_of(a, factor(runtime, a, shape, all_options[i])) / seeds;
@@ -142,7 +169,7 @@ void check_errors(const GpuMachine& machine, const std::vector<const char*>& gen
         }
         for (std::size_t i = 0; i < all_options.size(); ++i) {
             INFO(name << ", " << name_of(all_options[i]) << (all_options[i].solve_by_inverse ? "" : " by solve") << ": "
-                      << errors[i] << ", LAPACK " << expected);
+                      << errors[i] << ", expected " << expected);
             CHECK(errors[i] <= 2 * expected + 1 / static_cast<double>(n));
         }
     }
