@@ -20,6 +20,7 @@ SOURCES = ("cholesky_float", "cholesky_double", "lu_float", "lu_double", "qr_flo
 REGISTERS, SHARED, THREADS, BLOCKS, RESERVED = 65536, 228 * 1024, 2048, 32, 1024  # of a multiprocessor
 RESIDENCES = ("lanes", "shared", "global", "tiles")  # of kernels/cuda/batch/choices.hpp
 LAYOUTS = ("uniform", "list")  # of kernels/cuda/batch/lu_launch.cuh
+PIVOTING = ("none", "partial")  # of kernels/cuda/batch/choices.hpp
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_90'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?"
                    r"Used (\d+) registers([^\n]*)", re.S)
 NAME = re.compile(r"::(\w+_kernel)<(.*)>\(basalt|::(\w+_kernel)<(.*)>\(")
@@ -60,6 +61,7 @@ def parameters_of(text):
     text = re.sub(r"basalt::cuda_detail::batch::SmallShape<\w+, (\d+)>", r"\1", text)
     text = re.sub(r"\(?basalt::on_stream::\(anonymous namespace\)::Layout\)?(\d)", lambda found: LAYOUTS[int(found[1])],
                   text)
+    text = re.sub(r"\(?basalt::cuda_detail::batch::Pivoting\)?(\d)", lambda found: PIVOTING[int(found[1])], text)
     text = re.sub(r"\(?basalt::cuda_detail::batch::Residence\)?(\d)", lambda found: RESIDENCES[int(found[1])], text)
     parts = [part.strip().strip("()") for part in text.split(",")]
     return [part for part in parts if part not in ("float", "double")], parts[-1]

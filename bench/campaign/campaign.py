@@ -83,11 +83,15 @@ class Group:
         return program if program == "basalt" else f"bench/bench_{program}"
 
 
-def groups_of(rows):
+def groups_of(rows, text):
+    """The rows whose name contains the text. Their commands take as long as with the rows that they share them with."""
     by_command = {}
     for row in rows:
         by_command.setdefault(row.command, []).append(row)
-    return sorted((Group(members) for members in by_command.values()), key=lambda group: group.rank)
+    groups = [Group(members) for members in by_command.values()]
+    for group in groups:
+        group.rows = [row for row in group.rows if text in row.name]
+    return sorted((group for group in groups if group.rows), key=lambda group: group.rank)
 
 
 class Campaign:
@@ -285,11 +289,10 @@ def main():
     if options.gpus is None:
         options.gpus = count_gpus()
     try:
-        rows = [row for row in table.read_rows(options.rows) if row.gpus == options.gpus and options.only in row.name]
-        if not rows:
+        groups = groups_of([row for row in table.read_rows(options.rows) if row.gpus == options.gpus], options.only)
+        if not groups:
             say(f"campaign: no row for {options.gpus} GPUs has '{options.only}' in its name; --list names them")
             return 2
-        groups = groups_of(rows)
         if options.list:
             for group in groups:
                 say(f"{group.seconds:>5.0f} s  {group.command}")

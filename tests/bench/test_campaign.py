@@ -138,6 +138,16 @@ class WithFakes(unittest.TestCase):
         self.assertIn("\ncut: large\n", result.stdout)
         self.assertEqual([record["n"] for record in self.records()], [4])
 
+    def test_one_row_of_a_command_takes_the_time_of_the_whole_command(self):
+        rows = [row("large", 1, 900, 3, "fake n:3 n:4"), row("with it", 1, '"', 4, '"')]
+        result = self.run_campaign(rows, "--only", "with it")
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+        self.assertIn("takes 900", self.line_of(result, "with it"))
+        result = self.run_campaign(rows, "--only", "with it", "--budget", "1000")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("1 measured, 0 failed", result.stdout)
+        self.assertNotIn("large", result.stdout)
+
     def test_a_row_is_printed_before_the_next_one_runs(self):
         flag = self.folder / "flag"
         process = subprocess.Popen(self.command([row("first", 1, 1, 3, "fake n:3"),

@@ -77,35 +77,6 @@ BASALT_DEVICE T reciprocal_root(const Thread& thread, T x) {
 
 enum class SquareRows { here, elsewhere };
 
-/// What is eliminated with the rows of a square: nothing, or a row of right-hand sides in each lane. Before the lanes
-/// meet in step c, its lane offers its own; afterwards all lanes, with the element l of their row, follow.
-struct NoSides {
-    BASALT_DEVICE void offer(int, int) const {}
-    template <class T>
-    BASALT_DEVICE void follow(int, int, T, T) const {}
-};
-template <class T, int sides>
-struct EliminatedSides {
-    T (&x)[sides];
-    T* shared;       ///< two rows of them, in turn
-    T reciprocal{};  ///< of the row's diagonal element
-
-    BASALT_DEVICE void offer(int own, int c) const {
-        BASALT_UNROLL
-        for (int s = 0; s < sides; ++s) {
-            if (own == c) shared[c % 2 * sides + s] = x[s];
-        }
-    }
-    BASALT_DEVICE void follow(int own, int c, T l, T root) {
-        if (own == c) reciprocal = root;
-        BASALT_UNROLL
-        for (int s = 0; s < sides; ++s) {
-            const T solved = shared[c % 2 * sides + s] * root;
-            x[s] = own == c ? solved : own > c ? x[s] - l * solved : x[s];
-        }
-    }
-};
-
 /// A square of `order` columns is eliminated from rows: right-looking, row := row L^-T, and the square's own rows
 /// become L. `own` is the row's number in the square, or at least `order` for a row below it.
 ///
@@ -114,8 +85,8 @@ struct EliminatedSides {
 /// SquareRows::elsewhere that was done before, with a buffer for each column.
 ///
 /// Returns the number, from 1, of the first pivot that is not above zero; 0 if there is none.
-template <SquareRows square, int buffers, class T, int order, class Thread, class Along = NoSides>
-BASALT_DEVICE int eliminate(const Thread& thread, T (&row)[order], T* columns, int own, Along&& along = {}) {
+template <SquareRows square, int buffers, class T, int order, class Thread>
+BASALT_DEVICE int eliminate(const Thread& thread, T (&row)[order], T* columns, int own) {
     constexpr int size = Chunk<T>::size;
     int failed = 0;
     BASALT_UNROLL
@@ -124,7 +95,6 @@ BASALT_DEVICE int eliminate(const Thread& thread, T (&row)[order], T* columns, i
         if constexpr (square == SquareRows::here) {
             // the next but one column comes here only after all lanes have met again, with this one read
             if (own < order) column[own] = row[c];
-            along.offer(own, c);
             thread.sync_warp();
         }
         const Chunk<T> first = load_chunk(column + c / size * size);
@@ -132,7 +102,6 @@ BASALT_DEVICE int eliminate(const Thread& thread, T (&row)[order], T* columns, i
         if (failed == 0 && !(pivot > T{0})) failed = c + 1;
         const T root = reciprocal_root(thread, pivot);
         row[c] *= root;
-        along.follow(own, c, row[c], root);
         const T factor = row[c] * root;  // columns are not scaled
         BASALT_UNROLL
         for (int g = c / size; g < order / size; ++g) {

@@ -29,10 +29,7 @@ struct SmallFactor {
     alignas(16) T l[Shape::order * Shape::ld];  ///< row-major
 };
 template <class T, class Shape>
-struct SmallBoth : SmallColumns<T, Shape>, SmallFactor<T, Shape> {
-    static constexpr int most_sides = 4;
-    T sides[2 * most_sides];  ///< two rows of right-hand sides
-};
+struct SmallBoth : SmallColumns<T, Shape>, SmallFactor<T, Shape> {};
 
 /// Right-hand sides of a matrix: column-major, n x cols.
 template <class T>
@@ -43,14 +40,14 @@ struct RightSides {
 };
 
 /// A := L in place, unless it is discarded. All lanes of a warp come here, each with the operand of its matrix; n = 0
-/// for none. The row of L stays in `row`. `along`: as in eliminate(). Returns INFO.
-template <class Shape, class T, class Thread, class Along = NoSides>
+/// for none. The row of L stays in `row`. Returns INFO.
+template <class Shape, class T, class Thread>
 BASALT_DEVICE int factor_small(const Thread& thread, SmallColumns<T, Shape>& memory, const Operand<T>& a,
-                               FactorOutput output, T (&row)[Shape::order], Along&& along = {}) {
+                               FactorOutput output, T (&row)[Shape::order]) {
     const int own = thread.lane % Shape::own_lanes;
     BASALT_UNROLL
     for (int j = 0; j < Shape::order; ++j) row[j] = a.load(own, j);
-    const int failed = eliminate<SquareRows::here, 2>(thread, row, memory.columns, own, along);
+    const int failed = eliminate<SquareRows::here, 2>(thread, row, memory.columns, own);
     BASALT_UNROLL
     for (int j = 0; j < Shape::order; ++j) {
         if (output == FactorOutput::keep && a.holds(own, j)) *a.at(own, j) = row[j];
@@ -58,53 +55,25 @@ BASALT_DEVICE int factor_small(const Thread& thread, SmallColumns<T, Shape>& mem
     return failed;
 }
 
-/// A lane's row of `sides` right-hand sides from the first one on; zero behind row n and the last column.
-template <int sides, class T>
-BASALT_DEVICE void load_sides(const RightSides<T>& right, Index first, int n, int own, T (&x)[sides]) {
-    BASALT_UNROLL
-    for (int s = 0; s < sides; ++s) {
-        x[s] = own < n && first + s < right.cols ? right.b[own + (first + s) * right.ld] : T{0};
-    }
-}
-template <int sides, class T>
-BASALT_DEVICE void store_sides(const RightSides<T>& right, Index first, int n, int own, const T (&x)[sides]) {
-    BASALT_UNROLL
-    for (int s = 0; s < sides; ++s) {
-        if (own < n && first + s < right.cols) right.b[own + (first + s) * right.ld] = x[s];
-    }
-}
-
-/// The row of L that a lane reads: its own, or the last one.
-template <class Shape>
-BASALT_DEVICE int stored_row(int own) {
-    return own < Shape::order ? own : Shape::order - 1;
-}
-
-/// X := L^-1 X in the lanes' registers, `sides` right-hand sides at once; L lies in `memory`. `reciprocal` of the
-/// lane's diagonal element.
+/// X := L^-T L^-1 B in the lanes' registers, `sides` right-hand sides at once; L lies in `memory`.
 template <class Shape, int sides, class T, class Thread>
-BASALT_DEVICE void substitute_forward(const Thread& thread, const SmallFactor<T, Shape>& memory, T reciprocal,
-                                      T (&x)[sides]) {
-    const int own = thread.lane % Shape::own_lanes, first = thread.lane - own, stored = stored_row<Shape>(own);
+BASALT_DEVICE void substitute_small(const Thread& thread, const SmallFactor<T, Shape>& memory, T (&x)[sides]) {
+    constexpr int order = Shape::order, ld = Shape::ld;
+    const int own = thread.lane % Shape::own_lanes, first = thread.lane - own;
+    const int stored = own < order ? own : order - 1;
+    const T reciprocal = T{1} / memory.l[stored * ld + stored];
     BASALT_UNROLL
-    for (int k = 0; k < Shape::order; ++k) {
-        const T l = memory.l[stored * Shape::ld + k];
+    for (int k = 0; k < order; ++k) {
+        const T l = memory.l[stored * ld + k];
         BASALT_UNROLL
         for (int s = 0; s < sides; ++s) {
             const T solved = thread.from_lane(x[s] * reciprocal, first + k);
             x[s] = own == k ? solved : own > k ? x[s] - l * solved : x[s];
         }
     }
-}
-
-/// X := L^-T X.
-template <class Shape, int sides, class T, class Thread>
-BASALT_DEVICE void substitute_backward(const Thread& thread, const SmallFactor<T, Shape>& memory, T reciprocal,
-                                       T (&x)[sides]) {
-    const int own = thread.lane % Shape::own_lanes, first = thread.lane - own, stored = stored_row<Shape>(own);
     BASALT_UNROLL
-    for (int k = Shape::order - 1; k >= 0; --k) {
-        const T l = memory.l[k * Shape::ld + stored];
+    for (int k = order - 1; k >= 0; --k) {
+        const T l = memory.l[k * ld + stored];
         BASALT_UNROLL
         for (int s = 0; s < sides; ++s) {
             const T solved = thread.from_lane(x[s] * reciprocal, first + k);
@@ -113,19 +82,22 @@ BASALT_DEVICE void substitute_backward(const Thread& thread, const SmallFactor<T
     }
 }
 
-/// B := L^-T L^-1 B from the column `begin` on. `n` is 0 where B is to stay as it is; `cols` is the same for all lanes
-/// of a warp.
+/// The same for all columns of B. `n` is 0 where B is to stay as it is; `cols` is the same for all lanes of a warp.
 template <class Shape, int sides, class T, class Thread>
 BASALT_DEVICE void solve_small(const Thread& thread, const SmallFactor<T, Shape>& memory, int n,
-                               const RightSides<T>& right, Index begin = 0) {
-    const int own = thread.lane % Shape::own_lanes, stored = stored_row<Shape>(own);
-    const T reciprocal = T{1} / memory.l[stored * Shape::ld + stored];
-    for (Index first = begin; first < right.cols; first += sides) {
+                               const RightSides<T>& right) {
+    const int own = thread.lane % Shape::own_lanes;
+    for (Index first = 0; first < right.cols; first += sides) {
         T x[sides];
-        load_sides(right, first, n, own, x);
-        substitute_forward<Shape>(thread, memory, reciprocal, x);
-        substitute_backward<Shape>(thread, memory, reciprocal, x);
-        store_sides(right, first, n, own, x);
+        BASALT_UNROLL
+        for (int s = 0; s < sides; ++s) {
+            x[s] = own < n && first + s < right.cols ? right.b[own + (first + s) * right.ld] : T{0};
+        }
+        substitute_small<Shape>(thread, memory, x);
+        BASALT_UNROLL
+        for (int s = 0; s < sides; ++s) {
+            if (own < n && first + s < right.cols) right.b[own + (first + s) * right.ld] = x[s];
+        }
     }
 }
 
@@ -142,27 +114,19 @@ BASALT_DEVICE void load_solve_small(const Thread& thread, SmallFactor<T, Shape>&
     solve_small<Shape, sides>(thread, memory, l.n, right);
 }
 
-/// Factor and solve in one pass: the first `sides` right-hand sides are eliminated with the matrix. B stays as it is
-/// where a pivot fails. Returns INFO.
+/// Factor and solve in one pass. B stays as it is where a pivot fails. Returns INFO.
 template <class Shape, int sides, class T, class Thread>
 BASALT_DEVICE int factor_solve_small(const Thread& thread, SmallBoth<T, Shape>& memory, const Operand<T>& a,
                                      FactorOutput output, const RightSides<T>& right) {
-    static_assert(sides <= SmallBoth<T, Shape>::most_sides);
     const int own = thread.lane % Shape::own_lanes;
-    T row[Shape::order], x[sides];
-    load_sides(right, 0, a.n, own, x);
-    EliminatedSides<T, sides> along{x, memory.sides};
-    const int failed = factor_small<Shape>(thread, static_cast<SmallColumns<T, Shape>&>(memory), a, output, row, along);
+    T row[Shape::order];
+    const int failed = factor_small<Shape>(thread, static_cast<SmallColumns<T, Shape>&>(memory), a, output, row);
     BASALT_UNROLL
     for (int j = 0; j < Shape::order; ++j) {
         if (own < Shape::order) memory.l[own * Shape::ld + j] = row[j];
     }
     thread.sync_warp();
-    const auto& l = static_cast<const SmallFactor<T, Shape>&>(memory);
-    const int n = failed == 0 ? a.n : 0;
-    substitute_backward<Shape>(thread, l, along.reciprocal, x);
-    store_sides(right, 0, n, own, x);
-    if (right.cols > sides) solve_small<Shape, sides>(thread, l, n, right, sides);
+    solve_small<Shape, sides>(thread, static_cast<const SmallFactor<T, Shape>&>(memory), failed == 0 ? a.n : 0, right);
     return failed;
 }
 
