@@ -19,6 +19,42 @@ constinit char failure[256] = "";  // written before `failed`
 
 constinit thread_local bool inside = false;
 
+/// How far this process is with its first call, which makes the runtime. A child process has the threads' locks and
+/// half-made objects, but not the threads: it starts again, and if some were in their first calls, never does.
+struct Beginning {
+    std::atomic<int> calls{0};           ///< that began before one was done
+    std::atomic<bool> over{false};       ///< one is done
+    std::atomic<bool> cut_short{false};  ///< by a fork
+
+    // By the only thread of a child process; other threads' changes are all before the fork or never seen.
+    void leave_in_child() {
+        if (!over.load(std::memory_order_relaxed) && calls.load(std::memory_order_relaxed) > 0) {
+            cut_short.store(true, std::memory_order_relaxed);
+        }
+        calls.store(0, std::memory_order_relaxed);
+        over.store(false, std::memory_order_relaxed);
+    }
+};
+constinit Beginning beginning;
+
+/// A call, from before it takes any lock.
+class BeganCall {
+  public:
+    // seq_cst: a fork that finds a lock of this call taken finds the call counted. Relaxed: who learns late that one is
+    // done counts for nothing.
+    BeganCall() : is_early_(!beginning.over.load(std::memory_order_relaxed)) {
+        if (is_early_) beginning.calls.fetch_add(1, std::memory_order_seq_cst);
+    }
+    void end(bool done) const {
+        if (!is_early_) return;
+        if (done) beginning.over.store(true, std::memory_order_seq_cst);
+        beginning.calls.fetch_sub(1, std::memory_order_seq_cst);
+    }
+
+  private:
+    const bool is_early_;
+};
+
 /// The engine lies next to this library.
 bool engine_path(char* path, std::size_t size) {
     Dl_info info{};
@@ -63,15 +99,24 @@ const Engine* engine() {
 // A child process must not inherit the lock as another thread held it.
 void lock_before_fork() { pthread_mutex_lock(&loading); }
 void unlock_after_fork() { pthread_mutex_unlock(&loading); }
-__attribute__((constructor)) void watch_forks() {
-    pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork);
+void leave_in_child() {
+    unlock_after_fork();
+    beginning.leave_in_child();
 }
+__attribute__((constructor)) void watch_forks() { pthread_atfork(lock_before_fork, unlock_after_fork, leave_in_child); }
 
 }  // namespace
 
 bool inside_engine() { return inside; }
 
+bool forked_at_first_call() { return beginning.cut_short.load(std::memory_order_relaxed); }
+
 bool execute(Call& call, char* reason, std::size_t size) {
+    if (forked_at_first_call()) {
+        std::snprintf(reason, size, "the process was forked while another thread made the first call");
+        return false;
+    }
+    const BeganCall began;
     inside = true;  // what the loading of the engine calls is not for it
     const Engine* const known = engine();
     bool done = false;
@@ -81,6 +126,7 @@ bool execute(Call& call, char* reason, std::size_t size) {
         std::snprintf(reason, size, "%s", failure);
     }
     inside = false;
+    began.end(done);
     return done;
 }
 

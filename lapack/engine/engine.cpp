@@ -21,6 +21,12 @@ std::atomic<bool> exiting{false};
 /// From here on, calls are passed on: after this, the library's static objects are destroyed.
 void note_exit() { exiting.store(true, std::memory_order_release); }
 
+/// Before the first runtime.
+void begin() {
+    std::atexit(note_exit);
+    blas_behind();
+}
+
 template <class T>
 void compute(Runtime& runtime, Call& call) {
     switch (call.routine) {
@@ -57,9 +63,7 @@ void compute_nothing(const Call& call) {
 bool execute_call(Call& call, char* reason, std::size_t size) noexcept {
     try {
         if (exiting.load(std::memory_order_acquire)) throw Unsuited("the process is exiting");
-        [[maybe_unused]] static const int watched = std::atexit(note_exit);
-        blas_behind();
-        Runtime& runtime = shared_runtime();
+        Runtime& runtime = shared_runtime(begin);
         const Graph graph(runtime);  // its wait() is for this call alone, and so are its errors
         const SubmitTo here(graph);
         call.info = 0;

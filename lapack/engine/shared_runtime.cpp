@@ -7,15 +7,24 @@
 #include <cstring>
 #include <mutex>
 
-#include <pthread.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 namespace basalt::lapack {
 
 namespace {
 
-std::atomic<Runtime*> shared{nullptr};
+/// A runtime and the process that made it: a child process finds its parent's.
+struct SharedRuntime {
+    explicit SharedRuntime(const Config& config) : runtime(config) {}
+
+    const pid_t process = getpid();
+    Runtime runtime;
+};
+
+std::atomic<SharedRuntime*> shared{nullptr};
 std::mutex making;
-bool parent_used_gpus = false;  // CUDA does not survive fork()
+bool parent_used_gpus = false;  // under the lock. CUDA does not survive fork()
 
 /// The number in an environment variable; 0 where there is none.
 int number_in(const char* name) {
@@ -34,26 +43,25 @@ Config settings_of_process() {
     return config;
 }
 
-void lock_before_fork() { making.lock(); }
-void unlock_after_fork() { making.unlock(); }
-void forget_in_child() {
-    const Runtime* const runtime = shared.exchange(nullptr);
-    parent_used_gpus = parent_used_gpus || (runtime != nullptr && runtime->gpus() > 0);
-    making.unlock();
+/// That of this process, or nullptr. acquire, with the release below: who finds it finds it complete.
+SharedRuntime* known_here() {
+    SharedRuntime* const known = shared.load(std::memory_order_acquire);
+    return known != nullptr && known->process == getpid() ? known : nullptr;
 }
 
 }  // namespace
 
-Runtime& shared_runtime() {
-    if (Runtime* const known = shared.load(std::memory_order_acquire)) return *known;
-    [[maybe_unused]] static const int watched = pthread_atfork(lock_before_fork, unlock_after_fork, forget_in_child);
+Runtime& shared_runtime(void (*begin)()) {
+    if (SharedRuntime* const known = known_here()) return known->runtime;
+    // a process that is forked now does not come here: see forked_at_first_call()
     const std::lock_guard guard(making);
-    Runtime* runtime = shared.load(std::memory_order_relaxed);
-    if (runtime == nullptr) {
-        runtime = new Runtime(settings_of_process());
-        shared.store(runtime, std::memory_order_release);
-    }
-    return *runtime;
+    if (SharedRuntime* const known = known_here()) return known->runtime;
+    begin();
+    const SharedRuntime* const of_parent = shared.load(std::memory_order_relaxed);
+    parent_used_gpus = parent_used_gpus || (of_parent != nullptr && of_parent->runtime.gpus() > 0);
+    auto* const made = new SharedRuntime(settings_of_process());
+    shared.store(made, std::memory_order_release);
+    return made->runtime;
 }
 
 }  // namespace basalt::lapack

@@ -117,6 +117,26 @@ TEST_CASE("the log has one line for each call", "[.fresh]") {
     CHECK(lines_with(log, std::to_string(getpid())) == 3);  // none of what the engine calls
 }
 
+TEST_CASE("a process that forks while the first call makes the runtime", "[.fresh]") {
+    std::atomic<bool> right{false}, done{false};
+    std::thread caller([&] {
+        right = solves(300, 1);
+        done = true;
+    });
+    int forks = 0;
+    for (bool last = false; !last; ++forks) {
+        last = done;
+        const Ended child = in_clean_child([] {
+            if (solves(300, 2)) std::puts("right");
+        });
+        CHECK(child.text == "right\n");
+        CHECK(child.ending == "exit 0");
+    }
+    caller.join();
+    CHECK(right);
+    CHECK(forks >= 1);
+}
+
 TEST_CASE("a child process has a runtime of its own", "[process]") {
     CHECK(solves(60, 1));
     const Ended child = in_clean_child([] {
