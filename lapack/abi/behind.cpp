@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "lapack/abi/objects.hpp"
+
 namespace basalt::lapack {
 
 namespace {
@@ -54,7 +56,7 @@ int add_name(dl_phdr_info* info, std::size_t, void* names) {
 
 void* find_anywhere(const char* name) {
     ObjectNames names;
-    dl_iterate_phdr(add_name, &names);
+    visit_objects(add_name, &names);
     void* found = nullptr;
     for (std::size_t i = 0; i < names.size && found == nullptr; i += std::strlen(names.text + i) + 1) {
         if (names.text[i] != '\0') found = find_in(names.text + i, name);

@@ -19,18 +19,17 @@ constinit char failure[256] = "";  // written before `failed`
 
 constinit thread_local bool inside = false;
 
-/// How far this process is with its first call, which makes the runtime. A child process has the threads' locks and
-/// half-made objects, but not the threads: it starts again, and if some were in their first calls, never does.
+/// How far this process is with its first call, which makes the runtime. A child process has copies of locks and
+/// half-made objects, but not the threads that would finish them. So it makes a runtime of its own; if a thread was in
+/// an early call at the fork, it passes all calls on.
 struct Beginning {
-    std::atomic<int> calls{0};           ///< that began before one was done
+    std::atomic<int> calls{0};           ///< early ones, which began before one was done
     std::atomic<bool> over{false};       ///< one is done
     std::atomic<bool> cut_short{false};  ///< by a fork
 
     // By the only thread of a child process; other threads' changes are all before the fork or never seen.
     void leave_in_child() {
-        if (!over.load(std::memory_order_relaxed) && calls.load(std::memory_order_relaxed) > 0) {
-            cut_short.store(true, std::memory_order_relaxed);
-        }
+        if (calls.load(std::memory_order_relaxed) > 0) cut_short.store(true, std::memory_order_relaxed);
         calls.store(0, std::memory_order_relaxed);
         over.store(false, std::memory_order_relaxed);
     }
@@ -40,9 +39,9 @@ constinit Beginning beginning;
 /// A call, from before it takes any lock.
 class BeganCall {
   public:
-    // seq_cst: a fork that finds a lock of this call taken finds the call counted. Relaxed: who learns late that one is
-    // done counts for nothing.
-    BeganCall() : is_early_(!beginning.over.load(std::memory_order_relaxed)) {
+    // acquire: who is not counted finds the runtime that the done call made. seq_cst: a fork that finds a lock of this
+    // call taken finds the call counted.
+    BeganCall() : is_early_(!beginning.over.load(std::memory_order_acquire)) {
         if (is_early_) beginning.calls.fetch_add(1, std::memory_order_seq_cst);
     }
     void end(bool done) const {
@@ -113,7 +112,7 @@ bool forked_at_first_call() { return beginning.cut_short.load(std::memory_order_
 
 bool execute(Call& call, char* reason, std::size_t size) {
     if (forked_at_first_call()) {
-        std::snprintf(reason, size, "the process was forked while another thread made the first call");
+        std::snprintf(reason, size, "the process was forked while another thread was in one of its first calls");
         return false;
     }
     const BeganCall began;

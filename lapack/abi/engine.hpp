@@ -14,8 +14,8 @@ bool execute(Call& call, char* reason, std::size_t size);
 /// Whether the calling thread is inside the engine.
 bool inside_engine();
 
-/// Whether this process was forked while another thread was in a call before any was done. It cannot use the engine:
-/// what that thread left half done may keep it from ever going on. Nor may it ask the loader for the loaded objects.
+/// Whether this process was forked while another thread was in a call that began before any was done. It cannot use the
+/// engine: what that thread left half done may keep it from ever going on.
 bool forked_at_first_call();
 
 }  // namespace basalt::lapack

@@ -5,9 +5,9 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <pthread.h>
 
 #include "lapack/abi/engine.hpp"
+#include "lapack/abi/objects.hpp"
 
 namespace basalt::lapack {
 
@@ -27,29 +27,12 @@ int note_loads(dl_phdr_info* info, std::size_t, void* loads) {
     return 1;  // the same for all objects
 }
 
-// Held by a thread that forks: the loader's own lock, which dl_iterate_phdr() takes, is never free in a child process
-// if another thread holds it then.
-pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
-void lock_before_fork() { pthread_mutex_lock(&looking); }
-void unlock_after_fork() { pthread_mutex_unlock(&looking); }
-__attribute__((constructor)) void watch_forks() {
-    pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork);
-}
-
-/// How many objects have been loaded so far.
-unsigned long long count_loads() {
-    unsigned long long loads = 0;
-    pthread_mutex_lock(&looking);
-    dl_iterate_phdr(note_loads, &loads);
-    pthread_mutex_unlock(&looking);
-    return loads;
-}
-
 /// A program may load the driver at any time; it is looked for again only after something was loaded.
 PointerGetAttributes driver() {
     PointerGetAttributes known = get_attributes.load(std::memory_order_acquire);
     if (known != nullptr || forked_at_first_call()) return known;
-    const unsigned long long loads = count_loads();
+    unsigned long long loads = 0;
+    visit_objects(note_loads, &loads);
     if (loads == seen_loads.load(std::memory_order_relaxed)) return nullptr;
     if (void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
         known = reinterpret_cast<PointerGetAttributes>(dlsym(library, "cuPointerGetAttributes"));

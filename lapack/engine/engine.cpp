@@ -21,9 +21,10 @@ std::atomic<bool> exiting{false};
 /// From here on, calls are passed on: after this, the library's static objects are destroyed.
 void note_exit() { exiting.store(true, std::memory_order_release); }
 
-/// Before the first runtime.
+/// Before a runtime is made. By one thread at a time.
 void begin() {
-    std::atexit(note_exit);
+    static constinit bool watched = false;
+    if (!watched) watched = std::atexit(note_exit) == 0;
     blas_behind();
 }
 

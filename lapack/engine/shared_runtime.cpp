@@ -7,18 +7,23 @@
 #include <cstring>
 #include <mutex>
 
-#include <sys/types.h>
-#include <unistd.h>
+#include <pthread.h>
 
 namespace basalt::lapack {
 
 namespace {
 
+/// Forks between the program's first process and this one, counted from the loading of this library on. Relaxed:
+/// changed where no other thread exists.
+std::atomic<unsigned> forks{0};
+void count_fork() { forks.fetch_add(1, std::memory_order_relaxed); }
+[[maybe_unused]] const int watched = pthread_atfork(nullptr, nullptr, count_fork);
+
 /// A runtime and the process that made it: a child process finds its parent's.
 struct SharedRuntime {
     explicit SharedRuntime(const Config& config) : runtime(config) {}
 
-    const pid_t process = getpid();
+    const unsigned process = forks.load(std::memory_order_relaxed);
     Runtime runtime;
 };
 
@@ -46,14 +51,14 @@ Config settings_of_process() {
 /// That of this process, or nullptr. acquire, with the release below: who finds it finds it complete.
 SharedRuntime* known_here() {
     SharedRuntime* const known = shared.load(std::memory_order_acquire);
-    return known != nullptr && known->process == getpid() ? known : nullptr;
+    return known != nullptr && known->process == forks.load(std::memory_order_relaxed) ? known : nullptr;
 }
 
 }  // namespace
 
 Runtime& shared_runtime(void (*begin)()) {
     if (SharedRuntime* const known = known_here()) return known->runtime;
-    // a process that is forked now does not come here: see forked_at_first_call()
+    // a process that is forked while a thread is here never comes here: see forked_at_first_call()
     const std::lock_guard guard(making);
     if (SharedRuntime* const known = known_here()) return known->runtime;
     begin();

@@ -22,8 +22,8 @@ namespace device = cuda_detail::batch;
 
 /// Of a block for orders up to 32: few, since registers limit the number of blocks.
 constexpr int small_threads = 64;
-/// Blocks of such a kernel that share a multiprocessor at least, which limits its registers. Measured (decision 34):
-/// more blocks hide more of each other's waiting, and are worth some spills.
+/// Blocks of such a kernel that share a multiprocessor at least, which limits its registers. Measured (decisions 34 and
+/// 35): more blocks hide more of each other's waiting, and are worth some spills.
 template <class Shape, class T>
 constexpr int small_blocks = (Shape::order == 32 ? 6 : 8) + (sizeof(T) == 4 ? 2 : 0);
 /// Matrices of such a block.

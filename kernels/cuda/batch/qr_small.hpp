@@ -140,7 +140,7 @@ BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& me
         poisoned = !(tail.square + magnitude(column[k]) <= std::numeric_limits<T>::max());
     }
     const Reflector<T> h = make_reflector(thread, column[k], tail.square, range.inverse);
-    // a large column is read again, for which the compiler cannot keep it in registers across this
+    // only so that the compiler reads a large column again below in place of keeping it in registers (decision 34)
     if constexpr (sizeof(T) * order > 192) thread.sync_warp();
     if (k >= steps) return;
     if (own == k) {

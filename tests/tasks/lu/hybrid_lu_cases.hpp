@@ -117,7 +117,8 @@ double error_of(const Dense<T>& a, const Factored<T>& factored) {
     return norm == 0 ? error : error / (double(std::max(a.m, a.n)) * norm * std::numeric_limits<T>::epsilon());
 }
 
-/// LU of a square matrix by plain loops, in the order of LAPACK's getf2: each element is rounded once for each step.
+/// LU of a square matrix by plain loops, in the order of LAPACK's getf2: each element is changed and rounded in each
+/// step.
 template <class T>
 Factored<T> plain_getrf(const Dense<T>& a) {
     Factored<T> result{a, {}, 0};
