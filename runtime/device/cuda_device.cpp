@@ -159,8 +159,8 @@ void CudaDevice::enable_access_to(const CudaDevice& peer) {
         check_cuda(cudaDeviceCanAccessPeer(&possible, index_, peer.index_), "cudaDeviceCanAccessPeer");
         if (possible == 0) return;
         const cudaError_t status = cudaDeviceEnablePeerAccess(peer.index_, 0);
-        if (status ==
-            cudaErrorPeerAccessAlreadyEnabled) {  // by another Runtime; compute-sanitizer lists it as an error
+        if (status == cudaErrorPeerAccessAlreadyEnabled) {
+            // by another Runtime; compute-sanitizer lists it as an error
             static_cast<void>(cudaGetLastError());
         } else {
             check_cuda(status, "cudaDeviceEnablePeerAccess");

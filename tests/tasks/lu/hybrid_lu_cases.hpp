@@ -138,18 +138,24 @@ Factored<T> plain_getrf(const Dense<T>& a) {
     return result;
 }
 
+template <class T>
+double lapack_error(const Dense<T>& a) {
+    return error_of(a, lapack_getrf(a));
+}
+
 /// The larger one of LAPACK's error and that of plain loops: OpenBLAS's differs by a factor of 2.5 from one processor
 /// to another, and lies up to 9 times below plain loops, for matrices with large diagonals (spd).
 template <class T>
-double expected_error(const Dense<T>& a) {
-    return std::max(error_of(a, lapack_getrf(a)), error_of(a, plain_getrf(a)));
+double lapack_or_plain_error(const Dense<T>& a) {
+    return std::max(lapack_error(a), error_of(a, plain_getrf(a)));
 }
 
 /// On average over some matrices of a kind at most twice the expected error, but for one rounding of the largest
 /// element. Single matrices say little where pivots are nothing but rounding (deficient): then the ratio of two errors
 /// is between 1 and 3, with plain products as well.
 template <class T>
-void check_errors(const GpuMachine& machine, const std::vector<const char*>& generators, Index n, Index panel_width) {
+void check_errors(const GpuMachine& machine, const std::vector<const char*>& generators, Index n, Index panel_width,
+                  double (*expected_error)(const Dense<T>&) = lapack_error<T>) {
     constexpr unsigned first_seed = 3;
     const LuShape shape{n, n, {panel_width / 2, panel_width}, panel_width};
     LuOptions by_solve = hybrid(panel_width);
