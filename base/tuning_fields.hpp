@@ -107,7 +107,6 @@ void visit_batch_widths(Visitor& visitor, std::string_view name, Lists& lists) {
     };
     visitor.group(name, [&](Visitor& v) {
         visit_list(v, "cholesky_factor", lists.cholesky_factor, batch_widths);
-        visit_list(v, "cholesky_solve", lists.cholesky_solve, batch_widths);
         visit_list(v, "cholesky_both", lists.cholesky_both, batch_widths);
         visit_list(v, "lu_factor", lists.lu_factor, batch_widths);
         visit_list(v, "qr_factor", lists.qr_factor, batch_qr_widths);

@@ -6,9 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "kernels/cuda/batch/cholesky_lanes.hpp"
+
 namespace basalt::tuner {
 
 namespace {
+
+namespace device = cuda_detail::batch;
 
 constexpr std::array routine_names{"cholesky", "lu", "qr"};
 constexpr std::array job_names{"factor", "solve", "both"};
@@ -54,9 +58,16 @@ bool has_kernels(const Problem& problem) {
     return problem.routine == Routine::cholesky || problem.job != BatchJob::factor_solve || problem.n <= 32;
 }
 
-int matrices_a_block(const Candidate& candidate) {
+int matrices_a_block(const Problem& problem, const Candidate& candidate) {
     if (candidate.residence != Residence::lanes) return 1;
-    return candidate.threads / static_cast<int>(std::bit_ceil(static_cast<unsigned>(candidate.width)));
+    const bool single = problem.precision == Precision::single, solves = problem.job == BatchJob::solve;
+    const int order = candidate.width;
+    const int lanes = problem.routine != Routine::cholesky
+                          ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(order)))
+                      : !solves ? device::lanes_to_factor(order)
+                      : single  ? device::lanes_to_solve<float>(order)
+                                : device::lanes_to_solve<double>(order);
+    return candidate.threads / lanes;
 }
 
 std::string source_of(const Problem& problem, const Candidate& candidate) {

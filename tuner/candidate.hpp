@@ -72,7 +72,7 @@ std::string source_of(const Problem& problem, const Candidate& candidate);
 std::vector<std::string> compiler_options(const Candidate& candidate, const std::string& architecture);
 
 /// Matrices that a block treats.
-int matrices_a_block(const Candidate& candidate);
+int matrices_a_block(const Problem& problem, const Candidate& candidate);
 /// Bytes of a block's shared memory that a launch asks for, beyond what the kernel itself has.
 std::size_t launched_shared_bytes(const Problem& problem, const Candidate& candidate);
 /// All of a block's shared memory.

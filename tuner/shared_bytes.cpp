@@ -2,6 +2,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernels/cuda/batch/cholesky_lanes.hpp"
 #include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
@@ -33,10 +34,16 @@ std::size_t lanes_bytes_of(const Problem& problem) {
     if (problem.routine == Routine::lu) {
         return problem.job == BatchJob::solve ? sizeof(device::SmallSides<T>) : sizeof(device::SmallRows<T, Shape>);
     }
-    if (problem.routine == Routine::qr) return sizeof(device::SmallVectors<T, Shape>);
-    return problem.job == BatchJob::factor  ? sizeof(device::SmallColumns<T, Shape>)
-           : problem.job == BatchJob::solve ? sizeof(device::SmallFactor<T, Shape>)
-                                            : sizeof(device::SmallBoth<T, Shape>);
+    return sizeof(device::SmallVectors<T, Shape>);
+}
+
+template <class T, int order>
+std::size_t cholesky_lanes_bytes_of(const Problem& problem) {
+    using Shape = device::TriangleShape<T, order, device::lanes_to_factor(order)>;
+    using SolveShape = device::TriangleShape<T, order, device::lanes_to_solve<T>(order)>;
+    return problem.job == BatchJob::factor  ? sizeof(device::TriangleColumns<T, Shape>)
+           : problem.job == BatchJob::solve ? sizeof(device::TriangleRows<T, SolveShape>)
+                                            : sizeof(device::TriangleBoth<T, Shape>);
 }
 
 template <class T>
@@ -44,11 +51,13 @@ std::size_t lanes_bytes(const Problem& problem, const Candidate& candidate) {
     const auto of_matrix = with_width_of(
         candidate.width / 4,
         [&]<int fours>() {
+            if (problem.routine == Routine::cholesky) return cholesky_lanes_bytes_of<T, 4 * fours>(problem);
             if constexpr (4 * fours <= widest) return lanes_bytes_of<T, 4 * fours>(problem);
-            return std::size_t{0};
+            throw std::invalid_argument("tuner: no kernel has matrices of order " + std::to_string(4 * fours) +
+                                        " in lanes");
         },
-        std::make_integer_sequence<int, widest / 4>());
-    return of_matrix * static_cast<std::size_t>(matrices_a_block(candidate));
+        std::make_integer_sequence<int, device::most_in_lanes<T> / 4>());
+    return of_matrix * static_cast<std::size_t>(matrices_a_block(problem, candidate));
 }
 
 template <class T, int width>

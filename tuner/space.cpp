@@ -5,6 +5,7 @@
 #include <bit>
 #include <set>
 
+#include "kernels/cuda/batch/cholesky_lanes.hpp"
 #include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/lu_block.hpp"
 #include "kernels/cuda/batch/lu_tiles.hpp"
@@ -17,10 +18,16 @@ namespace {
 namespace device = cuda_detail::batch;
 
 constexpr int lanes = device::lanes, most_block_rows = 512;
-constexpr int small_threads = 128;  // of the library's kernels in lanes
+constexpr int small_threads = 64;  // of the library's kernels in lanes for orders up to 32
 constexpr std::array shared_multiprocessors{1, 2, 4, 8};
 
 int whole(int n, int unit) { return (n + unit - 1) / unit * unit; }
+
+/// Largest order of matrices in lanes.
+int most_in_lanes(const Problem& problem) {
+    if (problem.routine != Routine::cholesky) return lanes;
+    return problem.precision == Precision::single ? device::most_in_lanes<float> : device::most_in_lanes<double>;
+}
 
 int word_count(const Problem& problem) { return problem.precision == Precision::single ? 1 : 2; }
 
@@ -84,7 +91,7 @@ class SpaceBuilder {
 
     std::vector<Candidate> all() {
         for (const Candidate& own : library_candidates(problem_, limits_)) add(own);
-        if (problem_.n <= lanes) add_lanes();
+        if (problem_.n <= most_in_lanes(problem_)) add_lanes();
         if (problem_.n <= most_block_rows && !(problem_.routine == Routine::lu && fused())) add_blocks();
         return std::move(all_);
     }
@@ -109,6 +116,7 @@ class SpaceBuilder {
     void add_lanes() {
         for (const int order : {whole(problem_.n, 4), problem_.n <= 8 ? whole(problem_.n, 4) : whole(problem_.n, 8),
                                 static_cast<int>(std::bit_ceil(static_cast<unsigned>(whole(problem_.n, 4))))}) {
+            if (order > most_in_lanes(problem_)) continue;
             for (int threads = lanes; threads <= 1024; threads *= 2) {
                 add_bounds({.residence = Residence::lanes, .width = order, .threads = threads});
             }
@@ -133,10 +141,23 @@ class SpaceBuilder {
     std::vector<Candidate> all_;
 };
 
+/// Of the rows that a lane has.
+int words_in_triangle(const Problem& problem, const Candidate& candidate) {
+    const int own_lanes = candidate.threads / matrices_a_block(problem, candidate);
+    int elements = 0;
+    for (int rows = own_lanes; rows < candidate.width + own_lanes; rows += own_lanes) {
+        elements += std::min(rows, candidate.width);
+    }
+    return elements * word_count(problem);
+}
+
 /// 32-bit words that a thread holds in registers all the time.
 int words_in_registers(const Problem& problem, const Candidate& candidate) {
     const int columns = candidate.width * word_count(problem);
-    if (candidate.residence == Residence::lanes) return problem.job == BatchJob::solve ? 0 : columns;
+    if (candidate.residence == Residence::lanes) {
+        if (problem.routine == Routine::cholesky) return words_in_triangle(problem, candidate);
+        return problem.job == BatchJob::solve ? 0 : columns;
+    }
     if (problem.job == BatchJob::solve) return 0;
     // the panel and the products for it, unless tensor cores add these up in place
     if (problem.routine == Routine::cholesky && candidate.residence != Residence::tiles) return 2 * columns;
@@ -145,8 +166,12 @@ int words_in_registers(const Problem& problem, const Candidate& candidate) {
 
 Candidate library_lanes(const Problem& problem) {
     const int n = problem.n;
-    const int order = n <= 4 ? 4 : n <= 8 ? 8 : n <= 16 ? 16 : n <= 24 ? 24 : 32;
-    return {.residence = Residence::lanes, .width = order, .threads = small_threads, .bound = small_threads};
+    const int order = n <= 4    ? 4
+                      : n <= 16 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(n)))
+                      : n <= 48 ? whole(n, 8)
+                                : whole(n, 16);
+    const int threads = order <= lanes ? small_threads : lanes;
+    return {.residence = Residence::lanes, .width = order, .threads = threads, .bound = threads};
 }
 
 template <int width>
@@ -157,11 +182,11 @@ int library_blocks(const Problem& problem) {
 
 std::vector<Candidate> library_cholesky(const Problem& problem) {
     const bool solves = problem.job == BatchJob::solve, single = problem.precision == Precision::single;
-    if (solves && problem.n > (single ? device::most_panel_solve<float> : device::most_panel_solve<double>)) {
+    if (solves && !single) {
         return {{Residence::tiles, tiles_width(problem), device::panel_threads(problem.n, device::lanes),
-                 device::most_panel_threads, single ? 2 : 3}};
+                 device::most_panel_threads, 3}};
     }
-    if (solves && problem.n > (single ? device::most_packed_solve<float> : device::most_packed_solve<double>)) {
+    if (solves) {
         constexpr int width = device::unpacked_solve_width, narrow = device::narrow_solve_threads;
         const int bound = problem.n <= narrow ? narrow : device::most_panel_threads;
         return {
@@ -174,8 +199,7 @@ std::vector<Candidate> library_cholesky(const Problem& problem) {
     }
     std::vector<Candidate> all;
     for (const int width : {8, 16, 32}) {
-        const int blocks = solves        ? 1
-                           : width == 8  ? library_blocks<8>(problem)
+        const int blocks = width == 8    ? library_blocks<8>(problem)
                            : width == 16 ? library_blocks<16>(problem)
                                          : library_blocks<32>(problem);
         all.push_back(
@@ -225,7 +249,7 @@ std::vector<Candidate> candidates(const Problem& problem, const GpuLimits& limit
 }
 
 std::vector<Candidate> library_candidates(const Problem& problem, const GpuLimits& limits) {
-    if (problem.n <= lanes) return {library_lanes(problem)};
+    if (problem.n <= most_in_lanes(problem)) return {library_lanes(problem)};
     std::vector<Candidate> all = problem.routine == Routine::cholesky ? library_cholesky(problem)
                                  : problem.routine == Routine::lu     ? library_lu(problem, limits)
                                                                       : library_qr(problem);
@@ -242,7 +266,8 @@ const char* name_of(Pruned reason) {
 }
 
 std::optional<Pruned> why_pruned(const Problem& problem, const Candidate& candidate, const GpuLimits& limits) {
-    if (candidate.width > lanes && candidate.residence != Residence::tiles) return Pruned::width;
+    const int widest = candidate.residence == Residence::lanes ? most_in_lanes(problem) : lanes;
+    if (candidate.width > widest && candidate.residence != Residence::tiles) return Pruned::width;
     const int blocks = candidate.resident_blocks;
     if (candidate.bound > limits.threads_a_block || candidate.threads * blocks > limits.threads_a_multiprocessor) {
         return Pruned::threads;

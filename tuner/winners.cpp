@@ -10,8 +10,6 @@ namespace basalt::tuner {
 
 namespace {
 
-constexpr int largest_without_panels = 32;
-
 bool is_of_library(const Finding& finding, const GpuLimits& limits) {
     const std::vector<Candidate> own = library_candidates(finding.problem, limits);
     return std::find(own.begin(), own.end(), finding.candidate) != own.end();
@@ -21,13 +19,9 @@ bool is_of_library(const Finding& finding, const GpuLimits& limits) {
 std::vector<GpuBatchWidth>* list_of(const Problem& problem, GpuTuning& entry) {
     GpuTuning::Batch& batch = entry.batch;
     GpuBatchWidths& lists = problem.precision == Precision::single ? batch.single_precision : batch.double_precision;
-    if (problem.n <= largest_without_panels) return nullptr;
-    if (problem.routine == Routine::cholesky) {
-        return problem.job == BatchJob::factor  ? &lists.cholesky_factor
-               : problem.job == BatchJob::solve ? &lists.cholesky_solve
-                                                : &lists.cholesky_both;
-    }
+    if (problem.routine == Routine::cholesky && problem.job == BatchJob::factor_solve) return &lists.cholesky_both;
     if (problem.job != BatchJob::factor) return nullptr;
+    if (problem.routine == Routine::cholesky) return &lists.cholesky_factor;
     return problem.routine == Routine::lu ? &lists.lu_factor : &lists.qr_factor;
 }
 
@@ -108,9 +102,10 @@ void set_widths(const std::vector<Winner>& winners, GpuTuning& entry) {
     for (const Winner& winner : winners) {
         std::vector<GpuBatchWidth>* const list = list_of(winner.best.problem, entry);
         // matrices that shared memory does not hold have panels of one width, whatever the list says
-        const bool chosen =
-            winner.of_library && winner.best.problem.n <= 256 &&
-            (winner.of_library->candidate.residence == Residence::shared || winner.best.problem.routine == Routine::qr);
+        const bool chosen = winner.of_library && winner.best.problem.n <= 256 &&
+                            (winner.of_library->candidate.residence == Residence::shared ||
+                             (winner.best.problem.routine == Routine::qr &&
+                              winner.of_library->candidate.residence == Residence::global));
         if (list != nullptr && chosen) measured[list][winner.best.problem.n] = winner.of_library->candidate.width;
     }
     for (const auto& [list, widths] : measured) *list = ranges(widths);

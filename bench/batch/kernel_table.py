@@ -58,7 +58,7 @@ def log_of(source, nvcc, logs):
 
 def parameters_of(text):
     """From "SmallShape<float, 4>, 1, float" the numbers and words that tell kernels apart, and the precision."""
-    text = re.sub(r"basalt::cuda_detail::batch::SmallShape<\w+, (\d+)>", r"\1", text)
+    text = re.sub(r"basalt::cuda_detail::batch::(?:Small|Triangle)Shape<\w+, (\d+)(?:, \d+)?>", r"\1", text)
     text = re.sub(r"\(?basalt::on_stream::\(anonymous namespace\)::Layout\)?(\d)", lambda found: LAYOUTS[int(found[1])],
                   text)
     text = re.sub(r"\(?basalt::cuda_detail::batch::Pivoting\)?(\d)", lambda found: PIVOTING[int(found[1])], text)
@@ -100,10 +100,10 @@ def cholesky_launch(name, parameters, size):
     """(order, threads, dynamic shared memory, moved over the least) of a kernel by panels."""
     numbers = [int(p) for p in parameters if p.isdigit()]
     stored = parameters[0] != "global"
-    solves = name == "panels_solve_kernel"  # for one right-hand side; the second number is the most threads
-    width, sides = numbers[0], 1 if solves else numbers[1] if len(numbers) > 1 else 0
-    narrow = solves and numbers[1] <= 128
-    n = 128 if stored or narrow else 256
+    solves = name == "panels_solve_kernel"  # for one right-hand side; the number is the most threads
+    width, sides = 8 if solves else numbers[0], 1 if solves else numbers[1] if len(numbers) > 1 else 0
+    stored = stored and not solves
+    n = numbers[0] if solves else 128 if stored else 256
     order = whole(n, width)
     shared = 16 + size * (width * width + sides * order + (packed(order, width) if stored else 0))
     triangle = n * (n + 1) / 2
@@ -170,8 +170,9 @@ def qr_launch(name, parameters, size):
 
 
 def launch_of(name, parameters, size):
-    if "small" in name:
-        return int(parameters[0]), 64, 0, 1
+    if "small" in name or name.startswith("lanes"):
+        order = int(parameters[0])
+        return order, 64 if order <= 32 else 32, 0, 1
     if "tiles" in name:
         return tiles_launch(name, parameters, size)
     if name.startswith("panels"):

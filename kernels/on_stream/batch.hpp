@@ -8,7 +8,7 @@
 /// matrices, of order 256 at most, equal counts and rows. Triangles and INFO are as in basalt/batch_cholesky.hpp.
 namespace basalt::on_stream {
 
-/// How a GPU treats matrices of an order above 32.
+/// How a GPU factors matrices that its lanes do not hold (cholesky_lanes.hpp).
 struct BatchPlan {
     int width = 8;  ///< columns of a panel: 8, 16 or 32
 };
@@ -20,7 +20,7 @@ template <class T>
 inline constexpr BatchPotrf<T> batch_potrf{};
 
 template <class T>
-struct BatchPotrs : Kernel<BatchPotrs<T>, void(Triangle, BatchView<const T> factors, BatchView<T> b, BatchPlan)> {};
+struct BatchPotrs : Kernel<BatchPotrs<T>, void(Triangle, BatchView<const T> factors, BatchView<T> b)> {};
 /// potrs for each matrix.
 template <class T>
 inline constexpr BatchPotrs<T> batch_potrs{};

@@ -67,13 +67,13 @@ CpuTuning like_avx512(const char* architecture) {
     return cpu;
 }
 
-/// Measured: Cholesky's factorization on an H200 (decision 35), its substitution, LU and QR on an H100 (decisions 34,
-/// 36). A narrow panel has few registers, so that more blocks are resident. Where shared memory holds one or
-/// two blocks anyway, wide panels have fewer barriers.
+/// Measured: Cholesky's factorization on an H200 (decision 35), LU and QR on an H100 (decisions 34, 36). A narrow panel
+/// has few registers, so that more blocks are resident. Where shared memory holds one or two blocks anyway, wide panels
+/// have fewer barriers.
 GpuTuning::Batch panels_of_batches() {
     const std::vector<GpuBatchWidth> cholesky{{128, 8}, {any_size, 32}}, qr{{96, 4}, {any_size, 8}};
-    return {.single_precision = {cholesky, {{any_size, 16}}, cholesky, {{any_size, 16}}, qr},
-            .double_precision = {cholesky, {{any_size, 8}}, cholesky, {{64, 8}, {any_size, 16}}, qr}};
+    return {.single_precision = {cholesky, cholesky, {{any_size, 16}}, qr},
+            .double_precision = {cholesky, cholesky, {{64, 8}, {any_size, 16}}, qr}};
 }
 
 /// Measured on H200s with NVLink, PCIe 5 and CUDA 13.

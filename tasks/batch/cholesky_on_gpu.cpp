@@ -29,8 +29,7 @@ template <class T>
 void batch_cholesky_solve(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b) {
     detail::check_device_square<const T>("batch_cholesky_solve", "A", factors);
     detail::check_device_right_sides<T>("batch_cholesky_solve", factors, BatchView<const T>(b));
-    const int width = detail::batch_width(detail::batch_widths<T>(stream).cholesky_solve, factors.shape().rows());
-    on_stream::batch_potrs<T>(stream, triangle, factors, b, {width});
+    on_stream::batch_potrs<T>(stream, triangle, factors, b);
 }
 
 template <class T>

@@ -10,8 +10,8 @@ ONE = ("tune", "--routine", "cholesky", "--precision", "s", "--n", "33")
 
 
 def finding(width, seconds, outcome="timed", bound=256):
-    record = {"routine": "cholesky", "job": "factor", "precision": "s", "n": 64, "residence": "shared", "width": width,
-              "threads": 64, "bound": bound, "resident_blocks": {8: 3, 16: 2}.get(width, 1), "relaxed": [],
+    record = {"routine": "cholesky", "job": "factor", "precision": "s", "n": 100, "residence": "shared", "width": width,
+              "threads": 128, "bound": bound, "resident_blocks": {8: 3, 16: 2}.get(width, 1), "relaxed": [],
               "outcome": outcome, "registers": 64, "spill_bytes": 0, "shared_bytes": 10000}
     return record | ({"ratio": 0.1, "seconds": seconds} if outcome == "timed" else {})
 
@@ -67,15 +67,15 @@ def a_sweep_needs_a_gpu(folder):
 @in_folder
 def winners_of_a_journal_become_a_tuning_file(folder):
     journal, out = os.path.join(folder, "journal"), os.path.join(folder, "tuning.json")
-    write_journal(journal, finding(8, 2e-3), finding(12, 1e-3, bound=64), finding(16, 1.5e-3), finding(20, 0, "spilled"),
-                  finding(32, 1.01e-3, bound=64))
+    write_journal(journal, finding(8, 2e-3), finding(12, 1e-3, bound=128), finding(16, 1.5e-3), finding(20, 0, "spilled"),
+                  finding(32, 1.01e-3, bound=128))
     shown = basalt("tune", "--winners", journal, "--out", out, "--json", "-")
     expect(shown.status == 0, shown)
     record = json.loads(shown.out)
     expect([record[key] for key in ("tune", "job", "precision", "n", "kernel", "close", "library_seconds")] ==
-           ["cholesky", "factor", "s", 64, "shared w12 t64/64 b1", 2, 1.5e-3], shown)
-    expect(abs(record["gflops"] - 10000 * 64 ** 3 / 3 / 1e-3 * 1e-9) < 1e-6, shown)
-    expect(re.search(r"cholesky factor s 64 .* library shared w16 t64/256 b2 1\.50 x", shown.err), shown)
+           ["cholesky", "factor", "s", 100, "shared w12 t128/128 b1", 2, 1.5e-3], shown)
+    expect(abs(record["gflops"] - 10000 * 100 ** 3 / 3 / 1e-3 * 1e-9) < 1e-6, shown)
+    expect(re.search(r"cholesky factor s 100 .* library shared w16 t128/256 b2 1\.50 x", shown.err), shown)
     with open(out, encoding="utf-8") as file:
         batch = json.load(file)["gpu"]["sm_90"]["batch"]
     expect(batch["single_precision"]["cholesky_factor"] == [{"up_to": "any", "width": 16}], shown)

@@ -187,7 +187,7 @@ class GpuBatches {
                                                          problem_.n,
                                                          problem_.n};
         std::array<void*, 1> parameters{&arguments};
-        const Index group = matrices_a_block(candidate);
+        const Index group = matrices_a_block(problem_, candidate);
         require(driver_,
                 driver_.launch(kernel.function(), static_cast<unsigned>((number + group - 1) / group), 1, 1,
                                static_cast<unsigned>(candidate.threads), 1, 1,

@@ -14,7 +14,7 @@ void run_on_cpu(BatchPotrf<T>, Triangle triangle, BatchView<T> a, Index* info, B
 }
 
 template <class T>
-void run_on_cpu(BatchPotrs<T>, Triangle triangle, BatchView<const T> factors, BatchView<T> b, BatchPlan) {
+void run_on_cpu(BatchPotrs<T>, Triangle triangle, BatchView<const T> factors, BatchView<T> b) {
     for_each_treated(BatchShapes::square, factors, nullptr, [&](Index begin, Index end) {
         cpu_kernels::batch_solve<T>(triangle, factors.part(begin, end),
                                     belonging(b, factors, begin, end, as_many_rows));

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/batch/candidate_arguments.hpp"
+#include "kernels/cuda/batch/cholesky_lanes.hpp"
 #include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
@@ -65,23 +66,21 @@ struct LanesPlace {
 
 template <BatchJob job, int most, int threads, class T>
 __device__ void cholesky_in_lanes(const CandidateArguments& c) {
-    using Shape = SmallShape<T, most>;
+    constexpr int own_lanes = job == BatchJob::solve ? lanes_to_solve<T>(most) : lanes_to_factor(most);
+    using Shape = TriangleShape<T, most, own_lanes>;
     const LanesPlace<Shape, threads> lanes_of;
     const CandidatePlace<T> own(c, lanes_of.number());
     if constexpr (job == BatchJob::factor) {
-        __shared__ SmallColumns<T, Shape> memory[lanes_of.groups];
-        T row[Shape::order];
-        own.report(
-            c, lanes_of.first,
-            factor_small<Shape>(lanes_of.thread, memory[lanes_of.group], own.triangle(c), FactorOutput::keep, row));
+        __shared__ TriangleColumns<T, Shape> memory[lanes_of.groups];
+        own.report(c, lanes_of.first, factor_in_lanes<Shape>(lanes_of.thread, memory[lanes_of.group], own.triangle(c)));
     } else if constexpr (job == BatchJob::solve) {
-        __shared__ SmallFactor<T, Shape> memory[lanes_of.groups];
-        load_solve_small<Shape, 1>(lanes_of.thread, memory[lanes_of.group], read_only(own.triangle(c)), own.right(c));
+        __shared__ TriangleRows<T, Shape> memory[lanes_of.groups];
+        solve_in_lanes<Shape>(lanes_of.thread, memory[lanes_of.group], read_only(own.triangle(c)), own.right(c).b);
     } else {
-        __shared__ SmallBoth<T, Shape> memory[lanes_of.groups];
+        __shared__ TriangleBoth<T, Shape> memory[lanes_of.groups];
         own.report(c, lanes_of.first,
-                   factor_solve_small<Shape, 1>(lanes_of.thread, memory[lanes_of.group], own.triangle(c),
-                                                FactorOutput::keep, own.right(c)));
+                   factor_solve_in_lanes<Shape>(lanes_of.thread, memory[lanes_of.group], own.triangle(c),
+                                                FactorOutput::keep, own.right(c).b));
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "kernels/cuda/batch/cholesky_lanes.hpp"
 #include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/launch.cuh"
 #include "kernels/cuda/batch/panels.hpp"
@@ -20,37 +21,83 @@ __device__ device::Operand<T> small_operand(const SmallPlace<Shape>& place, Tria
     return device::operand(triangle, a[place.number]);
 }
 
+/// Blocks of a kernel that factors in lanes which share a multiprocessor at least (measured, decision 35).
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, sizeof(T) == 4 ? small_blocks<Shape, T> : 1)
-    small_factor_kernel(Triangle triangle, BatchView<T> a, Index* info, device::Selection selection) {
-    __shared__ device::SmallColumns<T, Shape> memory[groups_of<Shape>];
+constexpr int triangle_blocks = [] {
+    constexpr bool single = sizeof(T) == 4;
+    if (Shape::order <= 16) return single ? 12 : 8;
+    if (Shape::order <= 24) return single ? 10 : 4;
+    if (Shape::order <= 32) return single ? 8 : 6;
+    return !single || Shape::order > 64 ? 8 : Shape::order > 48 ? 16 : 12;
+}();
+/// The same where it solves as well: lanes hold more then.
+template <class Shape, class T>
+constexpr int triangle_both_blocks = [] {
+    constexpr bool single = sizeof(T) == 4;
+    if (Shape::order <= 16) return single ? 9 : 6;
+    if (Shape::order <= 24) return single ? 6 : 3;
+    if (Shape::order <= 32) return single ? 8 : 6;
+    return !single || Shape::order > 64 ? 6 : Shape::order > 48 ? 12 : 9;
+}();
+
+template <class Shape, class T>
+__global__ void __launch_bounds__(Shape::threads, triangle_blocks<Shape, T>)
+    lanes_factor_kernel(Triangle triangle, BatchView<T> a, Index* info, device::Selection selection) {
+    __shared__ device::TriangleColumns<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
-    T row[Shape::order];
-    const int failed = device::factor_small<Shape>(BlockThread(), memory[place.group],
-                                                   small_operand(place, triangle, a), device::FactorOutput::keep, row);
+    const int failed =
+        device::factor_in_lanes<Shape>(BlockThread(), memory[place.group], small_operand(place, triangle, a));
     if (place.first_lane) info[place.number] = failed;
 }
 
-template <class Shape, int sides, class T>
+/// For one right-hand side.
+template <class Shape, class T>
+__global__ void __launch_bounds__(Shape::threads, 1)
+    lanes_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info,
+                       device::Selection selection) {
+    __shared__ device::TriangleRows<T, Shape> memory[groups_of<Shape>];
+    SmallPlace<Shape> place(factors, selection);
+    if (place.leaves_all(factors)) return;
+    if (place.taken && info != nullptr && info[place.number] > 0) place.taken = false;
+    device::solve_in_lanes<Shape>(BlockThread(), memory[place.group], small_operand(place, triangle, factors),
+                                  place.sides(b).b);
+}
+
+/// For one right-hand side.
+template <class Shape, class T>
+__global__ void __launch_bounds__(Shape::threads, triangle_both_blocks<Shape, T>)
+    lanes_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output,
+                      device::Selection selection) {
+    __shared__ device::TriangleBoth<T, Shape> memory[groups_of<Shape>];
+    const SmallPlace<Shape> place(a, selection);
+    if (place.leaves_all(a)) return;
+    const int failed = device::factor_solve_in_lanes<Shape>(
+        BlockThread(), memory[place.group], small_operand(place, triangle, a), output, place.sides(b).b);
+    if (place.first_lane) info[place.number] = failed;
+}
+
+/// For several right-hand sides.
+template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     small_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, device::Selection selection) {
     __shared__ device::SmallFactor<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(factors, selection);
     if (place.leaves_all(factors)) return;
-    device::load_solve_small<Shape, sides>(BlockThread(), memory[place.group], small_operand(place, triangle, factors),
-                                           place.sides(b));
+    device::load_solve_small<Shape, 4>(BlockThread(), memory[place.group], small_operand(place, triangle, factors),
+                                       place.sides(b));
 }
 
-template <class Shape, int sides, class T>
+/// For several right-hand sides.
+template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, small_blocks<Shape, T>)
     small_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output,
                       device::Selection selection) {
     __shared__ device::SmallBoth<T, Shape> memory[groups_of<Shape>];
     const SmallPlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
-    const int failed = device::factor_solve_small<Shape, sides>(
-        BlockThread(), memory[place.group], small_operand(place, triangle, a), output, place.sides(b));
+    const int failed = device::factor_solve_small<Shape, 4>(BlockThread(), memory[place.group],
+                                                            small_operand(place, triangle, a), output, place.sides(b));
     if (place.first_lane) info[place.number] = failed;
 }
 
@@ -79,16 +126,16 @@ __global__ void __launch_bounds__(most_threads, device::tiles_factor_blocks(most
 }
 
 /// For one right-hand side.
-template <device::Residence residence, int width, int most_threads, class T>
-__global__ void __launch_bounds__(most_threads,
-                                  residence == device::Residence::global ? device::unpacked_solve_blocks : 1)
+template <int most_threads, class T>
+__global__ void __launch_bounds__(most_threads, device::unpacked_solve_blocks)
     panels_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info,
                         device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
     if (is_left(factors, selection, info)) return;
+    constexpr int width = device::unpacked_solve_width;
     const auto own = device::operand(triangle, factors[blockIdx.x]);
     const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), 1);
-    device::load_solve_panels<residence, width, 1>(BlockThread(), memory, own, sides_of_block(b));
+    device::load_solve_panels<device::Residence::global, width, 1>(BlockThread(), memory, own, sides_of_block(b));
 }
 
 /// For several, or for large matrices. With 80 registers the one for floats would spill.
@@ -156,52 +203,78 @@ void factor_by_tiles(Stream stream, Triangle triangle, const BatchView<T>& a, In
                       device::CholeskyTileMemory::bytes(), triangle, a, info, selection);
 }
 
-template <device::Residence residence, int width, int most_threads, class T>
+template <int most_threads, class T>
 void solve_by_panels(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
                      const Index* info, const device::Selection& selection) {
+    constexpr int width = device::unpacked_solve_width;
     const int n = selection.most;
-    launch_block_each(stream, panels_solve_kernel<residence, width, most_threads, T>, "panels_solve_kernel", b.count(),
-                      device::panel_threads(n, width),
-                      device::PanelMemory<T, width>::bytes(device::padded_order(n, width), 1, residence), triangle,
-                      factors, b, info, selection);
+    launch_block_each(
+        stream, panels_solve_kernel<most_threads, T>, "panels_solve_kernel", b.count(), device::panel_threads(n, width),
+        device::PanelMemory<T, width>::bytes(device::padded_order(n, width), 1, device::Residence::global), triangle,
+        factors, b, info, selection);
 }
+
+/// Calls f(TriangleShape) for the padded order, with Lanes::of(order) lanes a matrix.
+template <class T, class Lanes, class F>
+void with_triangle_shape(int n, const F& f) {
+    const auto call = [&]<int order>(Constant<order> /*padded*/) {
+        f(device::TriangleShape<T, order, Lanes::of(order)>());
+    };
+    if (n <= 4) return call(Constant<4>());
+    if (n <= 8) return call(Constant<8>());
+    if (n <= 16) return call(Constant<16>());
+    if (n <= 24) return call(Constant<24>());
+    if (n <= 32) return call(Constant<32>());
+    if (n <= 40) return call(Constant<40>());
+    if (n <= 48) return call(Constant<48>());
+    if constexpr (sizeof(T) == 4) {
+        if (n > 80) return call(Constant<96>());
+        if (n > 64) return call(Constant<80>());
+    }
+    call(Constant<64>());
+}
+struct LanesToFactor {
+    static constexpr int of(int order) { return device::lanes_to_factor(order); }
+};
+template <class T>
+struct LanesToSolve {
+    static constexpr int of(int order) { return device::lanes_to_solve<T>(order); }
+};
 
 template <class T>
 void solve_large(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
-                 const Index* info, BatchPlan plan, const device::Selection& selection) {
-    constexpr int unpacked = device::unpacked_solve_width, narrow = device::narrow_solve_threads;
-    constexpr int most = device::most_panel_threads;
-    const int n = selection.most;
-    if (b.shape().cols() > 1 || n > device::most_panel_solve<T>) {
-        return launch_block_each(stream, tiles_solve_kernel<T>, "tiles_solve_kernel", b.count(),
-                                 device::panel_threads(n, device::lanes), device::SolveTilesMemory<T>::bytes(n),
-                                 triangle, factors, b, info, selection);
+                 const Index* info, const device::Selection& selection) {
+    if (b.shape().cols() == 1 && selection.most <= device::most_in_lanes<T>) {
+        return with_triangle_shape<T, LanesToSolve<T>>(selection.most, [&](auto shape) {
+            using Shape = decltype(shape);
+            lanes_solve_kernel<Shape, T><<<blocks(small_grid<Shape>(b.count())), Shape::threads, 0, native(stream)>>>(
+                triangle, factors, b, info, selection);
+            check_launch("lanes_solve_kernel", stream);
+        });
     }
-    if constexpr ((device::most_panel_solve<T>) > narrow) {
-        if (n > narrow) {
-            return solve_by_panels<device::Residence::global, unpacked, most>(stream, triangle, factors, b, info,
-                                                                              selection);
+    const int n = selection.most;
+    if constexpr (sizeof(T) == 4) {
+        if (b.shape().cols() == 1) {
+            constexpr int narrow = device::narrow_solve_threads, most = device::most_panel_threads;
+            if (n > narrow) return solve_by_panels<most>(stream, triangle, factors, b, info, selection);
+            return solve_by_panels<narrow>(stream, triangle, factors, b, info, selection);
         }
     }
-    if (n > device::most_packed_solve<T>) {
-        return solve_by_panels<device::Residence::global, unpacked, narrow>(stream, triangle, factors, b, info,
-                                                                            selection);
-    }
-    with_width(plan, [&](auto width) {
-        solve_by_panels<device::Residence::shared, width(), most>(stream, triangle, factors, b, info, selection);
-    });
+    launch_block_each(stream, tiles_solve_kernel<T>, "tiles_solve_kernel", b.count(),
+                      device::panel_threads(n, device::lanes), device::SolveTilesMemory<T>::bytes(n), triangle, factors,
+                      b, info, selection);
 }
 
 template <class T>
 void factor_class(Stream stream, Triangle triangle, const BatchView<T>& a, Index* info, BatchPlan plan,
                   const device::Selection& selection) {
     const int n = selection.most;
-    if (selection.small) {
-        return with_small_shape<T>(n, [&](auto shape) {
+    if (n <= device::most_in_lanes<T>) {
+        return with_triangle_shape<T, LanesToFactor>(n, [&](auto shape) {
             using Shape = decltype(shape);
-            small_factor_kernel<Shape, T><<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(
+            lanes_factor_kernel<Shape, T><<<blocks(small_grid<Shape>(a.count())), Shape::threads, 0, native(stream)>>>(
                 triangle, a, info, selection);
-            check_launch("small_factor_kernel", stream);
+            check_launch("lanes_factor_kernel", stream);
         });
     }
     if constexpr (sizeof(T) == 8) {
@@ -219,15 +292,13 @@ void factor_class(Stream stream, Triangle triangle, const BatchView<T>& a, Index
 
 template <class T>
 void solve_class(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
-                 BatchPlan plan, const device::Selection& selection) {
-    if (!selection.small) return solve_large<T>(stream, triangle, factors, b, nullptr, plan, selection);
+                 const device::Selection& selection) {
+    if (!selection.small || b.shape().cols() == 1)
+        return solve_large<T>(stream, triangle, factors, b, nullptr, selection);
     with_small_shape<T>(selection.most, [&](auto shape) {
         using Shape = decltype(shape);
-        with_sides(b.shape().cols(), [&](auto sides) {
-            small_solve_kernel<Shape, sides(), T>
-                <<<blocks(small_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(triangle, factors, b,
-                                                                                             selection);
-        });
+        small_solve_kernel<Shape, T><<<blocks(small_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(
+            triangle, factors, b, selection);
         check_launch("small_solve_kernel", stream);
     });
 }
@@ -238,21 +309,26 @@ void factor_solve_class(Stream stream, Triangle triangle, const BatchView<T>& a,
     const device::FactorOutput output =
         factor == BatchFactor::keep ? device::FactorOutput::keep : device::FactorOutput::discard;
     const int n = selection.most;
+    if (b.shape().cols() == 1 && n <= device::most_in_lanes<T>) {
+        return with_triangle_shape<T, LanesToFactor>(n, [&](auto shape) {
+            using Shape = decltype(shape);
+            lanes_both_kernel<Shape, T><<<blocks(small_grid<Shape>(a.count())), Shape::threads, 0, native(stream)>>>(
+                triangle, a, b, info, output, selection);
+            check_launch("lanes_both_kernel", stream);
+        });
+    }
     if (selection.small) {
         return with_small_shape<T>(n, [&](auto shape) {
             using Shape = decltype(shape);
-            with_sides(b.shape().cols(), [&](auto sides) {
-                small_both_kernel<Shape, sides(), T>
-                    <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(triangle, a, b, info,
-                                                                                                 output, selection);
-            });
+            small_both_kernel<Shape, T><<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(
+                triangle, a, b, info, output, selection);
             check_launch("small_both_kernel", stream);
         });
     }
     if (!factor_fits<T>(stream, n, plan, 4) ||
         (factor == BatchFactor::keep && !device::one_kernel_is_faster<T>(n, b.shape().cols()))) {
         factor_class(stream, triangle, a, info, plan, selection);
-        return solve_large<T>(stream, triangle, BatchView<const T>(a), b, info, plan, selection);
+        return solve_large<T>(stream, triangle, BatchView<const T>(a), b, info, selection);
     }
     with_width(plan, [&](auto width) {
         with_sides(b.shape().cols(), [&](auto sides) {
@@ -277,11 +353,10 @@ void run_on_gpu(BatchPotrf<T>, Stream stream, Triangle triangle, BatchView<T> a,
 }
 
 template <class T>
-void run_on_gpu(BatchPotrs<T>, Stream stream, Triangle triangle, BatchView<const T> factors, BatchView<T> b,
-                BatchPlan plan) {
+void run_on_gpu(BatchPotrs<T>, Stream stream, Triangle triangle, BatchView<const T> factors, BatchView<T> b) {
     if (b.count() == 0 || b.shape().empty()) return;
     device::for_each_class(factors, BatchShapes::square, [&](const device::Selection& selection) {
-        solve_class<T>(stream, triangle, factors, b, plan, selection);
+        solve_class<T>(stream, triangle, factors, b, selection);
     });
 }
 

@@ -20,15 +20,14 @@ namespace {
 using namespace cuda_detail;
 namespace device = cuda_detail::batch;
 
-/// Of a block for orders up to 32: few, since registers limit the number of blocks.
-constexpr int small_threads = 64;
+constexpr int small_threads = 64;  // of every SmallShape
 /// Blocks of such a kernel that share a multiprocessor at least, which limits its registers. Measured (decisions 34 and
 /// 35): more blocks hide more of each other's waiting, and are worth some spills.
 template <class Shape, class T>
 constexpr int small_blocks = (Shape::order == 32 ? 6 : 8) + (sizeof(T) == 4 ? 2 : 0);
 /// Matrices of such a block.
 template <class Shape>
-constexpr int groups_of = small_threads / Shape::own_lanes;
+constexpr int groups_of = Shape::threads / Shape::own_lanes;
 
 /// Whether a kernel for this class treats matrix `number`, if there is one.
 template <class T>
@@ -42,7 +41,7 @@ __device__ bool is_left(const BatchView<const T>& factors, const device::Selecti
     return (info != nullptr && info[blockIdx.x] > 0) || !is_taken(factors, selection, blockIdx.x);
 }
 
-/// The matrix of a lane, in kernels for orders up to 32.
+/// The matrix of a lane, in kernels that hold matrices in lanes.
 template <class Shape>
 struct SmallPlace {
     int group;  ///< in the block

@@ -33,14 +33,11 @@ constexpr bool one_kernel_is_faster(Index n, Index sides) {
     return sides == 1 && (sizeof(T) == 4 || n <= most_panel_factor);
 }
 
-/// Systems of higher order are solved with the factor where it is. Fewer are at work at once where shared memory holds
-/// it, and each element is needed once for each set of right-hand sides (docs/decisions/0036-batch-tuner.md).
-template <class T>
-constexpr int most_packed_solve = sizeof(T) == 4 ? 64 : 48;
-/// Systems of higher order are solved by tiles (solve_tiles.hpp), also for one right-hand side.
-template <class T>
-constexpr int most_panel_solve = sizeof(T) == 4 ? most_panel_threads : 48;
-/// Columns of a panel where the factor stays where it is.
+// Systems with one right-hand side in single precision, of orders that lanes do not hold, are solved by panels with the
+// factor where it is: fewer would be at work at once if shared memory held it, and each element is needed once
+// (docs/decisions/0036-batch-tuner.md). In double precision they are solved by tiles (solve_tiles.hpp).
+
+/// Columns of such a panel.
 constexpr int unpacked_solve_width = 8;
 /// Threads of the kernel for orders up to 128, which has more registers for each.
 constexpr int narrow_solve_threads = 128;

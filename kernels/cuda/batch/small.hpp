@@ -13,6 +13,7 @@ struct SmallShape {
     static constexpr int order = most;  ///< padded
     static constexpr int own_lanes = static_cast<int>(std::bit_ceil(static_cast<unsigned>(most)));
     static constexpr int in_warp = lanes / own_lanes;
+    static constexpr int threads = 64;  ///< of a block: few, since registers limit the number of blocks
     /// Of rows in shared memory: odd, so that lanes meet in no bank along rows or columns.
     static constexpr int ld = most + 1;
 

@@ -24,6 +24,16 @@ BASALT_DEVICE int recomputed(int number) {
     return number;
 }
 
+/// The same address, which is in the GPU's memory on a GPU.
+template <class T>
+BASALT_DEVICE T* recomputed(T* global) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+l"(global));
+    __builtin_assume(__isGlobal(global));
+#endif
+    return global;
+}
+
 /// The same number, which the compiler computes here and not where it is needed.
 BASALT_DEVICE double in_advance(double number) {
 #ifdef __CUDA_ARCH__

@@ -176,8 +176,8 @@ void check_cholesky_lists(Kernels& kernels, Index most, Triangle triangle, Index
     REQUIRE(info.read() == p.all_info(expected));
     REQUIRE(a.difference() <= p.tolerance(eps<T>()));
     kernels(on_stream::batch_potrs<T>, Triangle{triangle}, BatchView<const T>(a.on_device(p.bounds)),
-            b.on_device({most, cols}), on_stream::BatchPlan(plan));
-    on_stream::batch_potrs<T>.on_cpu(triangle, BatchView<const T>(a.on_host(p.treated)), b.on_host(p.treated), plan);
+            b.on_device({most, cols}));
+    on_stream::batch_potrs<T>.on_cpu(triangle, BatchView<const T>(a.on_host(p.treated)), b.on_host(p.treated));
     REQUIRE(b.difference() <= p.tolerance(eps<T>()));
 
     MatrixList<T, Kernels> again(kernels, p.extents, positive), x(kernels, room, noise, sides);

@@ -105,8 +105,7 @@ void check_batch(Kernels& kernels, const BatchCase<T>& p, on_stream::BatchPlan p
             on_stream::BatchPlan(plan));
     REQUIRE(info.read() == p.info);
     REQUIRE(p.near(a.read(), p.l));
-    kernels(on_stream::batch_potrs<T>, Triangle{p.triangle}, BatchView<const T>(view_a), BatchView<T>(view_b),
-            on_stream::BatchPlan(plan));
+    kernels(on_stream::batch_potrs<T>, Triangle{p.triangle}, BatchView<const T>(view_a), BatchView<T>(view_b));
     REQUIRE(p.near(b.read(), p.x));
     for (const BatchFactor factor : {BatchFactor::keep, BatchFactor::discard}) {
         if (factor == BatchFactor::discard && sizeof(T) == 8 && p.n > 128)
