@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/cuda/batch/cholesky_lanes.hpp"
+#include "kernels/cuda/batch/triangle_shape.hpp"
 
 namespace basalt::tuner {
 

@@ -18,13 +18,13 @@ namespace device = cuda_detail::batch;
 
 constexpr int widest = device::lanes;
 
-/// The value of f<width>() for a width that is known only now, 1 to `widest`.
+/// The value of f<width>() for a width that is known only now, 1 to the sequence's length.
 template <class F, int... widths>
 std::size_t with_width_of(int width, const F& f, std::integer_sequence<int, widths...> /*all*/) {
     std::size_t bytes = 0;
     bool found = false;
     ((width == widths + 1 ? (bytes = f.template operator()<widths + 1>(), found = true) : false), ...);
-    if (!found) throw std::invalid_argument("tuner: no kernel has panels of " + std::to_string(width) + " columns");
+    if (!found) throw std::invalid_argument("tuner: no kernel has the width " + std::to_string(width));
     return bytes;
 }
 

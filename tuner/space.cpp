@@ -5,11 +5,11 @@
 #include <bit>
 #include <set>
 
-#include "kernels/cuda/batch/cholesky_lanes.hpp"
 #include "kernels/cuda/batch/cholesky_tiles.hpp"
 #include "kernels/cuda/batch/lu_block.hpp"
 #include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
+#include "kernels/cuda/batch/triangle_shape.hpp"
 
 namespace basalt::tuner {
 
@@ -114,7 +114,7 @@ class SpaceBuilder {
         }
     }
     void add_lanes() {
-        for (const int order : {whole(problem_.n, 4), problem_.n <= 8 ? whole(problem_.n, 4) : whole(problem_.n, 8),
+        for (const int order : {whole(problem_.n, 4), device::padded_in_lanes(problem_.n),
                                 static_cast<int>(std::bit_ceil(static_cast<unsigned>(whole(problem_.n, 4))))}) {
             if (order > most_in_lanes(problem_)) continue;
             for (int threads = lanes; threads <= 1024; threads *= 2) {
@@ -166,12 +166,16 @@ int words_in_registers(const Problem& problem, const Candidate& candidate) {
 
 Candidate library_lanes(const Problem& problem) {
     const int n = problem.n;
-    const int order = n <= 4    ? 4
-                      : n <= 16 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(n)))
-                      : n <= 48 ? whole(n, 8)
-                                : whole(n, 16);
+    const int order = device::padded_in_lanes(n);
     const int threads = order <= lanes ? small_threads : lanes;
-    return {.residence = Residence::lanes, .width = order, .threads = threads, .bound = threads};
+    const bool single = problem.precision == Precision::single;
+    int blocks = 1;
+    if (problem.routine == Routine::cholesky && problem.job == BatchJob::factor) {
+        blocks = single ? device::lanes_factor_blocks<float>(order) : device::lanes_factor_blocks<double>(order);
+    } else if (problem.routine == Routine::cholesky && problem.job == BatchJob::factor_solve) {
+        blocks = single ? device::lanes_both_blocks<float>(order) : device::lanes_both_blocks<double>(order);
+    }
+    return {Residence::lanes, order, threads, threads, blocks};
 }
 
 template <int width>

@@ -21,7 +21,7 @@ std::vector<Candidate> library_candidates(const Problem& problem, const GpuLimit
 
 /// Which limit a kernel exceeds before it is compiled.
 enum class Pruned {
-    width,      ///< a warp's lanes do not hold the square on the diagonal
+    width,      ///< a warp's lanes do not hold the square on the diagonal, or the matrix
     threads,    ///< of a block, or of the blocks that are to share a multiprocessor
     shared,     ///< likewise
     registers,  ///< the numbers that a thread keeps in registers are more than it may have

@@ -22,7 +22,7 @@ inline constexpr double close_factor = 1.02;  ///< of seconds
 std::vector<Winner> winners(const JournalContents& journal);
 
 /// Writes the widths of the library's fastest kernels into the lists of an entry that were measured. Orders between two
-/// that were measured get the width of the nearest. Orders up to 32 have no panels.
+/// that were measured get the width of the nearest. Kernels in lanes have no panels.
 void set_widths(const std::vector<Winner>& winners, GpuTuning& entry);
 
 /// The text of a tuning file with the widths of an entry, and nothing else of it: all other numbers stay those of the

@@ -15,7 +15,7 @@
 #include <basalt/batch_lu.hpp>
 #include <basalt/batch_qr.hpp>
 
-#include "bench/batch/on_gpu.hpp"
+#include "bench/batch/race_on_gpu.hpp"
 #include "kernels/on_stream/batch_lu.hpp"
 
 namespace {
@@ -23,13 +23,14 @@ namespace {
 using basalt::BatchView;
 using basalt::Index;
 using basalt::on_stream::BatchLuPlan;
-using bench::middle;
+using bench::Contestant;
 using bench::OnGpu;
+using bench::RaceOptions;
+using bench::RaceReport;
 using bench::require_blas;
 using bench::require_cuda;
 using Gpu = bench::TimedStream;
 
-constexpr std::size_t more_than_l2 = std::size_t{200} << 20;
 constexpr int rounds = 5;
 constexpr Index different = 100;
 
@@ -41,7 +42,7 @@ class Batches {
         : gpu_(gpu),
           n_(n),
           count_(count),
-          copies_(std::max<Index>(2, 1 + static_cast<Index>(more_than_l2 / (sizeof(T) * size())))),
+          copies_(bench::batches_in_turn(sizeof(T) * size())),
           plain_(input(n, count)),
           a_(static_cast<std::size_t>(copies_) * size()),
           numbers_(static_cast<std::size_t>(n * count)),
@@ -137,13 +138,6 @@ class Batches {
     OnGpu<T*> list_, tau_list_;
 };
 
-struct Contestant {
-    std::string name;
-    std::function<void(Index)> run;  ///< on batch r
-    std::vector<double> times = {};
-    double difference = 0;
-};
-
 /// The largest difference of magnitudes, relative to the largest: signs of rows of R may differ.
 template <class T>
 double difference(const std::vector<T>& x, const std::vector<T>& y) {
@@ -156,9 +150,10 @@ double difference(const std::vector<T>& x, const std::vector<T>& y) {
     return largest / size;
 }
 
-/// Runs all in turn and prints a line for each: milliseconds a batch, and how many times as fast as the first one.
+/// Runs all in turn. A is read and written.
 template <class T>
-void contest(Gpu& gpu, Batches<T>& batches, Index n, Index count, std::vector<Contestant> contestants) {
+void contest(Gpu& gpu, RaceReport& report, Batches<T>& batches, Index n, Index count,
+             std::vector<Contestant> contestants) {
     std::vector<T> expected;
     for (int round = 0; round <= rounds; ++round) {
         for (Contestant& one : contestants) {
@@ -175,65 +170,60 @@ void contest(Gpu& gpu, Batches<T>& batches, Index n, Index count, std::vector<Co
             one.difference = difference(result, expected);
         }
     }
-    const double first = middle(contestants.front().times);
-    for (const Contestant& one : contestants) {
-        const double time = middle(one.times);
-        const auto [least, most] = std::minmax_element(one.times.begin(), one.times.end());
-        std::printf("%c n = %3d, %6d matrices, %-28s %9.4f ms (%.4f to %.4f)  %6.2f x  difference %.1e\n",
-                    sizeof(T) == 4 ? 's' : 'd', static_cast<int>(n), static_cast<int>(count), one.name.c_str(), time,
-                    *least, *most, first / time, one.difference);
-    }
-    std::fflush(stdout);
+    report.report({sizeof(T) == 4 ? 's' : 'd', n, count, 0, 2.0 * static_cast<double>(n * n * count) * sizeof(T)},
+                  contestants);
 }
 
 template <class T>
-void race(Gpu& gpu, Index n, Index count) {
+void race(Gpu& gpu, RaceReport& report, Index n) {
+    const Index count = n < 192 ? 10'000 : n < 512 ? 4096 : 1024;
     Batches<T> batches(gpu, n, count);
-    const auto plans = [&](int least, int most) {
+    const int lu_width = bench::table_width<T>(&basalt::GpuBatchWidths::lu_factor, n),
+              qr_width = bench::table_width<T>(&basalt::GpuBatchWidths::qr_factor, n);
+    const auto plans = [&](int least, int most, int own) {
         std::vector<BatchLuPlan> all;
-        for (int width = n <= 32 ? 8 : least; width <= (n <= 32 ? 8 : most); width *= 2) all.push_back({width});
+        for (int width = least; width <= most; width *= 2) {
+            if (n > 32 || width == own) all.push_back({width});
+        }
         return all;
     };
     const auto label = [&](const char* name, BatchLuPlan plan) {
         return std::string(name) + (n > 32 ? ", width " + std::to_string(plan.width) : "");
     };
     std::vector<Contestant> pivoted{{"cuBLAS getrfBatched", [&](Index r) { batches.vendor_lu(r, true); }}},
-        plain{{"cuBLAS, no pivoting", [&](Index r) { batches.vendor_lu(r, false); }}},
+        plain{{"cuBLAS getrfBatched, no pivots", [&](Index r) { batches.vendor_lu(r, false); }}},
         qr{{"cuBLAS geqrfBatched", [&](Index r) { batches.vendor_qr(r); }}};
-    for (const BatchLuPlan plan : plans(8, 32)) {
-        pivoted.push_back({label("getrf", plan), [&, plan](Index r) { batches.our_lu(r, plan, true); }});
-        plain.push_back({label("no pivoting", plan), [&, plan](Index r) { batches.our_lu(r, plan, false); }});
+    for (const BatchLuPlan plan : plans(8, 32, lu_width)) {
+        const bool recorded = plan.width == lu_width;
+        pivoted.push_back(
+            {label("getrf", plan), [&, plan](Index r) { batches.our_lu(r, plan, true); }, recorded ? "getrf" : ""});
+        plain.push_back({label("no pivots", plan), [&, plan](Index r) { batches.our_lu(r, plan, false); },
+                         recorded ? "getrf-no-pivots" : ""});
     }
-    for (const BatchLuPlan plan : plans(4, 16)) {
-        qr.push_back({label("geqrf", plan), [&, plan](Index r) { batches.our_qr(r, plan); }});
+    for (const BatchLuPlan plan : plans(4, 16, qr_width)) {
+        qr.push_back({label("geqrf", plan), [&, plan](Index r) { batches.our_qr(r, plan); },
+                      plan.width == qr_width ? "geqrf" : ""});
     }
     // of whatever lies there: the time does not depend on it
     qr.push_back({"orgqr (other work)", [&](Index r) { batches.our_q(r); }});
-    contest(gpu, batches, n, count, pivoted);
-    contest(gpu, batches, n, count, plain);
-    contest(gpu, batches, n, count, qr);
+    contest(gpu, report, batches, n, count, pivoted);
+    contest(gpu, report, batches, n, count, plain);
+    contest(gpu, report, batches, n, count, qr);
 }
 
 }  // namespace
 
-int main() {
-    try {
+int main(int argc, char** argv) {
+    bench::CommandLine app("Batched LU and QR on a GPU against cuBLAS, in turn", "bench_batch_factors_gpu");
+    RaceOptions options{.n = {8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512}, .most = 512};
+    options.add_to(app);
+    return app.run_program(argc, argv, [&] {
         Gpu gpu;
-        cudaDeviceProp properties{};
-        require_cuda(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-        std::printf("%s; medians of %d, in turn\n", properties.name, rounds);
-        for (const Index n : {8, 16, 24, 32, 48, 64, 96, 128}) {
-            race<float>(gpu, n, 10'000);
-            race<double>(gpu, n, 10'000);
-        }
-        for (const Index n : {192, 256, 512}) {
-            race<float>(gpu, n, n == 512 ? 1024 : 4096);
-            race<double>(gpu, n, n == 512 ? 1024 : 4096);
+        RaceReport report(options.json, bench::copy_rate(gpu));
+        for (const Index n : options.n) {
+            if (options.in_single()) race<float>(gpu, report, n);
+            if (options.in_double()) race<double>(gpu, report, n);
         }
         return 0;
-    } catch (const std::exception& error) {
-        std::fflush(stdout);
-        std::fprintf(stderr, "bench_batch_factors_gpu: %s\n", error.what());
-        return 1;
-    }
+    });
 }

@@ -1,5 +1,5 @@
 // bench_batch_gpu: batched Cholesky on GPU 0 against cuSOLVER, in turn, over rotating buffers that its L2 does not
-// hold. With --check, every result is compared with plain loops on a core first.
+// hold. With --check, every result is compared with plain loops on a core before.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -18,7 +18,8 @@
 #include <basalt/batch_cholesky.hpp>
 #include <basalt/tuning.hpp>
 
-#include "bench/batch/on_gpu.hpp"
+#include "bench/batch/race_on_gpu.hpp"
+#include "kernels/cuda/batch/triangle_shape.hpp"
 #include "kernels/on_stream/batch.hpp"
 
 namespace {
@@ -28,8 +29,10 @@ using basalt::BatchView;
 using basalt::Index;
 using basalt::Triangle;
 using basalt::on_stream::BatchPlan;
-using bench::middle;
+using bench::Contestant;
 using bench::OnGpu;
+using bench::RaceOptions;
+using bench::RaceReport;
 using bench::require_blas;
 using bench::require_cuda;
 
@@ -48,15 +51,6 @@ struct Circumstances : bench::TimedStream {
 };
 
 // ---- the kernels, and the vendor's ----------------------------------------------------------------------
-
-/// What the built-in table says of factorizations.
-template <class T>
-BatchPlan table_plan(Index n) {
-    const auto& batch = basalt::TuningTables::built_in().for_gpu("sm_90").batch;
-    const auto& widths = (sizeof(T) == 4 ? batch.single_precision : batch.double_precision).cholesky_factor;
-    const auto own = std::find_if(widths.begin(), widths.end(), [n](const auto& entry) { return n <= entry.up_to; });
-    return {own != widths.end() ? own->width : 8};
-}
 
 template <class T>
 void factor(Circumstances& c, Triangle t, const BatchView<T>& a, Index* info, BatchPlan plan) {
@@ -269,21 +263,7 @@ void check_all(Circumstances& c) {
 // ---- times ----------------------------------------------------------------------------------------------
 
 constexpr Index count = 10'000, different = 1'000;
-constexpr std::size_t more_than_l2 = std::size_t{200} << 20;
 constexpr int rounds = 5;
-
-/// Bytes a second that a copy within the GPU moves, read and written.
-double copy_rate(Circumstances& c) {
-    const std::size_t bytes = std::size_t{1} << 30;
-    const OnGpu<char> from(bytes), to(bytes);
-    std::vector<double> times;
-    for (int round = 0; round < 7; ++round) {
-        times.push_back(c.milliseconds([&] {
-            require_cuda(cudaMemcpyAsync(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, c.stream), "copy");
-        }));
-    }
-    return 2.0 * static_cast<double>(bytes) / middle(times) * 1e3;
-}
 
 /// Batches of one order, as many as do not fit into the L2, and their pristine contents.
 template <class T>
@@ -293,7 +273,7 @@ class Rotation {
         : c_(c),
           n_(n),
           cols_(cols),
-          copies_(std::max<Index>(2, 1 + static_cast<Index>(more_than_l2 / (sizeof(T) * size_a())))),
+          copies_(bench::batches_in_turn(sizeof(T) * size_a())),
           plain_a_(input(n)),
           plain_b_(std::vector<T>(size_b(), T{1})),
           a_(static_cast<std::size_t>(copies_) * size_a()),
@@ -318,7 +298,8 @@ class Rotation {
     }
     void make_factors() {
         restore(false);
-        factor<T>(c_, Triangle::lower, a(0), info_.data(), table_plan<T>(n_));
+        factor<T>(c_, Triangle::lower, a(0), info_.data(),
+                  BatchPlan{bench::table_width<T>(&basalt::GpuBatchWidths::cholesky_factor, n_)});
         factors_ = std::make_unique<OnGpu<T>>(size_a());
         require_cuda(
             cudaMemcpyAsync(factors_->data(), a_.data(), size_a() * sizeof(T), cudaMemcpyDeviceToDevice, c_.stream),
@@ -393,19 +374,10 @@ class Rotation {
     OnGpu<T*> list_a_, list_b_;
 };
 
-struct Contestant {
-    std::string name;
-    bool from_factors;
-    std::function<void(Index)> run;  ///< on batch r
-    std::vector<double> times = {};
-    double difference = 0;
-};
-
-/// Runs all in turn and prints a line for each: milliseconds a batch, how many times as fast as the first one, and the
-/// time over that of moving `bytes` once.
+/// Runs all in turn. `bytes` must be moved.
 template <class T>
-void contest(Circumstances& c, Rotation<T>& rotation, Index n, std::vector<Contestant> contestants, double bytes,
-             double rate, bool compares_a) {
+void contest(Circumstances& c, RaceReport& report, Rotation<T>& rotation, Index n, Index cols,
+             std::vector<Contestant> contestants, double bytes, bool compares_a) {
     std::vector<T> expected;
     for (int round = 0; round <= rounds; ++round) {
         for (Contestant& contestant : contestants) {
@@ -423,106 +395,95 @@ void contest(Circumstances& c, Rotation<T>& rotation, Index n, std::vector<Conte
             contestant.difference = Rotation<T>::difference(result, expected, compares_a ? n : 0);
         }
     }
-    const double first = middle(contestants.front().times), floor = bytes / rate * 1e3;
-    for (const Contestant& contestant : contestants) {
-        const double time = middle(contestant.times);
-        const auto [least, most] = std::minmax_element(contestant.times.begin(), contestant.times.end());
-        std::printf("%c %4d %-26s %9.4f ms (%.4f to %.4f)  %6.2f x  floor %.4f ms, %5.2f of it  difference %.1e\n",
-                    sizeof(T) == 4 ? 's' : 'd', static_cast<int>(n), contestant.name.c_str(), time, *least, *most,
-                    first / time, floor, time / floor, contestant.difference);
-    }
-    std::fflush(stdout);
+    report.report({sizeof(T) == 4 ? 's' : 'd', n, count, compares_a ? 0 : cols, bytes}, contestants);
 }
 
 template <class T>
-void race(Circumstances& c, Index n, Index cols, double rate) {
+void race(Circumstances& c, RaceReport& report, Index n, Index cols) {
     Rotation<T> rotation(c, n, cols);
     rotation.make_factors();
     const int small = static_cast<int>(n), batch = static_cast<int>(count);
     const Triangle lower = Triangle::lower;
-    std::vector<int> widths{table_plan<T>(n).width};
-    const bool by_panels = n > (sizeof(T) == 4 ? 96 : 64) || (n > 32 && cols > 1);
-    if (by_panels) widths = {8, 16, 32};
+    const bool in_lanes = n <= (cols == 1 ? basalt::cuda_detail::batch::most_in_lanes<T> : 32), by_panels = !in_lanes;
+    const BatchPlan plan{bench::table_width<T>(&basalt::GpuBatchWidths::cholesky_factor, n)};
     const auto label = [&](const char* name, int width) {
         return std::string(name) + (by_panels ? ", width " + std::to_string(width) : "");
     };
     const double triangle = static_cast<double>(n * (n + 1) / 2 * count) * sizeof(T),
                  sides = static_cast<double>(n * cols * count) * sizeof(T);
 
-    std::vector<Contestant> factors{{"cuSOLVER potrfBatched", false, [&](Index r) {
+    std::vector<Contestant> factors{{"cuSOLVER potrfBatched", [&](Index r) {
                                          vendor_factor<T>(c, small, rotation.list_a(r), rotation.vendor_info(), batch);
                                      }}};
     std::vector<Contestant> solves, both;
+    if (cols == 1) {
+        const auto vendor = [&](Index r) {
+            vendor_solve<T>(c, small, rotation.list_a(r), rotation.list_b(r), rotation.vendor_info(), batch);
+        };
+        solves.push_back({"cuSOLVER potrsBatched", vendor, "", true});
+    }
     const auto trsm = [&](Index r) {
         vendor_trsm<T>(c, small, static_cast<int>(cols), rotation.list_a(r), rotation.list_b(r), batch);
     };
-    if (cols == 1) {
-        solves.push_back({"cuSOLVER potrsBatched", true, [&](Index r) {
-                              vendor_solve<T>(c, small, rotation.list_a(r), rotation.list_b(r), rotation.vendor_info(),
-                                              batch);
-                          }});
-    }
-    solves.push_back({"cuBLAS trsmBatched, two", true, trsm});
-    const BatchPlan plan = table_plan<T>(n);
-    both.push_back({"our two calls", false, [&, plan](Index r) {
+    solves.push_back({"cuBLAS trsmBatched, two", trsm, "", true});
+    const auto own_solve = [&](Index r) { solve<T>(c, lower, BatchView<const T>(rotation.a(r)), rotation.b(r)); };
+    solves.push_back({"solve", own_solve, "potrs", true});
+    both.push_back({"our two calls", [&, plan](Index r) {
                         factor<T>(c, lower, rotation.a(r), rotation.info(), plan);
                         solve<T>(c, lower, BatchView<const T>(rotation.a(r)), rotation.b(r));
                     }});
-    solves.push_back(
-        {"solve", true, [&](Index r) { solve<T>(c, lower, BatchView<const T>(rotation.a(r)), rotation.b(r)); }});
-    for (const int width : widths) {
+    for (const int width : by_panels ? std::vector<int>{8, 16, 32} : std::vector<int>{plan.width}) {
         const BatchPlan own{width};
-        factors.push_back({label("factor", width), false,
-                           [&, own](Index r) { factor<T>(c, lower, rotation.a(r), rotation.info(), own); }});
-        both.push_back({label("both, kept", width), false, [&, own](Index r) {
+        const bool recorded = width == plan.width;
+        factors.push_back({label("factor", width),
+                           [&, own](Index r) { factor<T>(c, lower, rotation.a(r), rotation.info(), own); },
+                           recorded ? "potrf" : ""});
+        both.push_back({label("both, kept", width),
+                        [&, own](Index r) {
                             factor_solve<T>(c, lower, rotation.a(r), rotation.b(r), rotation.info(), BatchFactor::keep,
                                             own);
-                        }});
+                        },
+                        recorded ? "posv-keep" : ""});
         if (sizeof(T) == 8 && n > 224) continue;
-        both.push_back({label("both, discarded", width), false, [&, own](Index r) {
+        both.push_back({label("both, discarded", width),
+                        [&, own](Index r) {
                             factor_solve<T>(c, lower, rotation.a(r), rotation.b(r), rotation.info(),
                                             BatchFactor::discard, own);
-                        }});
+                        },
+                        recorded ? "posv" : ""});
     }
-    if (cols == 1) contest(c, rotation, n, factors, 2 * triangle, rate, true);
-    contest(c, rotation, n, solves, triangle + 2 * sides, rate, false);
-    contest(c, rotation, n, both, 2 * triangle + 2 * sides, rate, false);
+    if (cols == 1) contest(c, report, rotation, n, cols, factors, 2 * triangle, true);
+    // two substitutions, each of which reads the triangle, reads the right-hand sides and writes them
+    contest(c, report, rotation, n, cols, solves, 2 * triangle + 4 * sides, false);
+    contest(c, report, rotation, n, cols, both, 2 * triangle + 2 * sides, false);
 }
 
-void run(const std::vector<std::string>& arguments) {
+void run(const RaceOptions& options, bool checks) {
     Circumstances c;
-    cudaDeviceProp properties{};
-    require_cuda(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-    const double rate = copy_rate(c);
-    std::printf("%s, %d multiprocessors, L2 %.0f MB; copy %.0f GB/s; %d matrices; medians of %d, in turn\n",
-                properties.name, properties.multiProcessorCount, properties.l2CacheSize / 1048576.0, rate / 1e9,
-                static_cast<int>(count), rounds);
-    const auto asked = [&](const char* name) {
-        return std::find(arguments.begin(), arguments.end(), name) != arguments.end();
-    };
-    if (asked("--check")) {
+    if (checks) {
         check_all<float>(c);
         check_all<double>(c);
-        if (asked("--no-times")) return;
     }
-    for (const Index n : {8, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256}) {
-        race<float>(c, n, 1, rate);
-        race<double>(c, n, 1, rate);
-    }
-    for (const Index n : {256, 128, 96, 64, 32, 16}) {
-        race<float>(c, n, 8, rate);
-        race<double>(c, n, 8, rate);
+    RaceReport report(options.json, bench::copy_rate(c));
+    for (const Index cols : {1, 8}) {
+        for (const Index n : options.n) {
+            if (cols == 8 && (n < 16 || n % 16 != 0)) continue;
+            if (options.in_single()) race<float>(c, report, n, cols);
+            if (options.in_double()) race<double>(c, report, n, cols);
+        }
     }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    try {
-        run({argv + 1, argv + argc});
-    } catch (const std::exception& error) {
-        std::fflush(stdout);
-        std::fprintf(stderr, "bench_batch_gpu: %s\n", error.what());
-        return 1;
-    }
+    bench::CommandLine app("Batched Cholesky on a GPU against cuSOLVER and cuBLAS, in turn", "bench_batch_gpu");
+    RaceOptions options{.n = {8, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256}, .most = 256};
+    bool checks = false;
+    options.add_to(app);
+    app.add_flag("--check", checks, "compare all calls with plain loops first");
+    return app.run_program(argc, argv, [&] {
+        run(options, checks);
+        return 0;
+    });
 }

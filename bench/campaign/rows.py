@@ -46,6 +46,7 @@ UNITS = {
     "ns an access": Unit(("ns_per_access",), 1, 0, lower_is_better=True),
     "x oneTBB": Unit(("times_onetbb",), 1, 2, lower_is_better=True),
     "x OpenMP": Unit(("times_openmp",), 1, 2, lower_is_better=True),
+    "x bytes": Unit(("times_bytes",), 1, 2, lower_is_better=True),
     "x readwrite": Unit(("times_readwrite",), 1, 2, lower_is_better=True),
     "MB": Unit(("peak_mb",), 1, 1, lower_is_better=True),
     "%": Unit(("efficiency",), 100, 0),

@@ -96,7 +96,8 @@ def ratio_text(record):
     if "vendor_gflops" in record:
         return f"{record['gflops']:.1f} against {record['vendor_gflops']:.1f} Gflop/s"
     other = record["vendor_seconds"] if "vendor_seconds" in record else record["getrf_seconds"]
-    return f"{record['seconds'] * 1e3:.2f} against {other * 1e3:.2f} ms"
+    digits = 2 if min(record["seconds"], other) >= 1e-4 else 4
+    return f"{record['seconds'] * 1e3:.{digits}f} against {other * 1e3:.{digits}f} ms"
 
 
 def day(record):

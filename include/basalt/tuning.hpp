@@ -175,7 +175,8 @@ struct GpuBatchWidth {
 /// Panels of batches of matrices of order 33 and more on GPUs (docs/decisions/0036-batch-tuner.md). There are kernels
 /// for 8, 16 or 32 columns; for QR for 4, 8 or 16, above 128 rows not for 4, and above 256 rows for one width only. LU
 /// of orders above 96, in double precision above 48, has one width. Cholesky has panels above order 96, in double
-/// precision 64, and for fewer only in factor and solve with several right-hand sides. Where a list is empty: 8.
+/// precision 64, and from 33 on where it factors and solves for several right-hand sides and discards the factor. Where
+/// a list is empty: 8.
 struct GpuBatchWidths {
     std::vector<GpuBatchWidth> cholesky_factor;
     std::vector<GpuBatchWidth> cholesky_both;  ///< factor and solve in one kernel

@@ -8,7 +8,8 @@
 /// matrices, of order 256 at most, equal counts and rows. Triangles and INFO are as in basalt/batch_cholesky.hpp.
 namespace basalt::on_stream {
 
-/// How a GPU factors matrices that its lanes do not hold (cholesky_lanes.hpp).
+/// How a GPU factors matrices in blocks: of orders above 96, in double precision 64, and above 32 in the fused call
+/// with several right-hand sides that discards the factor.
 struct BatchPlan {
     int width = 8;  ///< columns of a panel: 8, 16 or 32
 };

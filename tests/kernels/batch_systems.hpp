@@ -23,21 +23,22 @@ namespace device = basalt::cuda_detail::batch;
 template <class T>
 constexpr T unread = std::numeric_limits<T>::quiet_NaN();
 
-/// Matrices of order n with their right-hand sides, with NaN where nothing may be read, and what LAPACKE makes of them.
-/// The pivot `bad` (from 1) of matrix `bad_matrix` is NaN; 0: none.
+/// Matrices of orders n, n - apart, n - 2 apart and so on, at least 1, with their right-hand sides, with NaN where
+/// nothing may be read, and what LAPACKE makes of them. The pivot `bad` (from 1) of matrix `bad_matrix` is NaN; 0:
+/// none.
 template <class T>
 struct Systems {
-    Systems(int n, int count, int cols, Triangle triangle, int bad_matrix, int bad)
-        : n(n), ld(n + 3), cols(cols), triangle(triangle) {
+    Systems(int n, int count, int cols, Triangle triangle, int bad_matrix, int bad, int apart = 0)
+        : n(n), ld(n + 3), cols(cols), apart(apart), triangle(triangle) {
         auto noise = [state = 1U]() mutable { return static_cast<T>((state = state * 69069U + 1U) >> 20) / 4096; };
         a.assign(static_cast<std::size_t>(count) * size_a(), unread<T>);
         b.assign(static_cast<std::size_t>(count) * size_b(), unread<T>);
         for (int k = 0; k < count; ++k) {
-            for (int j = 0; j < n; ++j) {
-                for (int i = j; i < n; ++i) *element(a, k, i, j) = i == j ? static_cast<T>(n + 1 + k) : noise();
+            for (int j = 0; j < order(k); ++j) {
+                for (int i = j; i < order(k); ++i) *element(a, k, i, j) = i == j ? static_cast<T>(n + 1 + k) : noise();
             }
             for (int c = 0; c < cols; ++c) {
-                for (int i = 0; i < n; ++i) right(b, k).b[i + c * ld] = noise();
+                for (int i = 0; i < order(k); ++i) right(b, k).b[i + c * ld] = noise();
             }
         }
         if (bad > 0) *element(a, bad_matrix, bad - 1, bad - 1) = unread<T>;
@@ -49,6 +50,7 @@ struct Systems {
         }
     }
 
+    int order(int k) const { return std::max(1, n - apart * k); }
     std::size_t size_a() const { return static_cast<std::size_t>(ld) * static_cast<std::size_t>(n); }
     std::size_t size_b() const { return static_cast<std::size_t>(ld) * static_cast<std::size_t>(cols); }
     T* element(std::vector<T>& values, int k, int i, int j) const {
@@ -56,7 +58,7 @@ struct Systems {
         return triangle == Triangle::lower ? matrix + i + j * ld : matrix + j + i * ld;
     }
     device::Operand<T> operand(std::vector<T>& values, int k) const {
-        return device::operand(triangle, View<T>::column_major(element(values, k, 0, 0), n, n, ld));
+        return device::operand(triangle, View<T>::column_major(element(values, k, 0, 0), order(k), order(k), ld));
     }
     device::RightSides<T> right(std::vector<T>& values, int k) const {
         return {values.data() + static_cast<std::size_t>(k) * size_b(), ld, cols};
@@ -68,16 +70,16 @@ struct Systems {
         T* const sides = right(x, k).b;
         lapack_int failed = 0;
         if constexpr (sizeof(T) == 4) {
-            failed = LAPACKE_spotrf_work(LAPACK_COL_MAJOR, uplo, n, matrix, ld);
-            LAPACKE_spotrs_work(LAPACK_COL_MAJOR, uplo, n, cols, matrix, ld, sides, ld);
+            failed = LAPACKE_spotrf_work(LAPACK_COL_MAJOR, uplo, order(k), matrix, ld);
+            LAPACKE_spotrs_work(LAPACK_COL_MAJOR, uplo, order(k), cols, matrix, ld, sides, ld);
         } else {
-            failed = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, uplo, n, matrix, ld);
-            LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, uplo, n, cols, matrix, ld, sides, ld);
+            failed = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, uplo, order(k), matrix, ld);
+            LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, uplo, order(k), cols, matrix, ld, sides, ld);
         }
         REQUIRE(failed == 0);
     }
 
-    int n, ld, cols;
+    int n, ld, cols, apart;
     Triangle triangle;
     std::vector<T> a, b, l, x;
     std::vector<int> info;

@@ -75,11 +75,12 @@ class EmulatedBlock {
         void pause() const { throw std::logic_error("a block waits for what comes after it"); }
 
         /// As the GPU's instructions: of doubles, denormal numbers count as zero, and the lower half of the result is.
+        /// Of floats, some bits are wrong.
         double reciprocal_root_estimate(double x) const {
             const double y = 1 / std::sqrt(x < std::numeric_limits<double>::min() && x > 0 ? 0 : x);
             return std::bit_cast<double>(std::bit_cast<std::uint64_t>(y) & 0xffffffff00000000U);
         }
-        float reciprocal_root_estimate(float x) const { return 1 / std::sqrt(x); }
+        float reciprocal_root_estimate(float x) const { return 1 / std::sqrt(x) * (1 + 0x1p-20F); }
 
         double reciprocal_estimate(double x) const {
             return std::bit_cast<double>(std::bit_cast<std::uint64_t>(1 / x) & 0xffffffff00000000U);

@@ -209,3 +209,26 @@ TEMPLATE_TEST_CASE("a block of threads solves for a tile of right-hand sides at 
         check_solve_by_tiles<TestType>(n, 19, Triangle::upper, n % 2 == 1);
     }
 }
+
+TEMPLATE_TEST_CASE("pivots of any size have their roots with a row to a lane", "[kernels]", float, double) {
+    using T = TestType;
+    using Limits = std::numeric_limits<T>;
+    using Shape = device::SmallShape<T, 4>;
+    for (const T pivot :
+         {Limits::denorm_min(), Limits::min() / 4, Limits::min(), T{2}, Limits::max() / 3, Limits::max()}) {
+        T a = pivot;
+        int failed = -1;
+        std::vector<device::SmallColumns<T, Shape>> memory(Shape::in_warp);
+        EmulatedBlock(1, false).run([&](const EmulatedBlock::Thread& thread) {
+            const int k = thread.lane / Shape::own_lanes;
+            T row[Shape::order];
+            const device::Operand<T> own{&a, 1, 1, k == 0 ? 1 : 0};
+            const int result = device::factor_small<Shape>(thread, memory[static_cast<std::size_t>(k)], own,
+                                                           device::FactorOutput::keep, row);
+            if (thread.lane == 0) failed = result;
+        });
+        INFO(pivot);
+        CHECK(failed == 0);
+        CHECK(std::abs(a - std::sqrt(pivot)) <= 4 * Limits::epsilon() * std::sqrt(pivot));
+    }
+}

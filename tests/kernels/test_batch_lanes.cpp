@@ -15,12 +15,12 @@ using namespace basalt_tests;
 
 namespace {
 
-/// One warp, its last matrix missing if it has several; with one right-hand side.
+/// One warp, its last matrix missing if it has several; with one right-hand side. Orders are as those of Systems.
 template <int most, int own_lanes, class T>
-void check_lanes(int n, Triangle triangle, int bad, Call call, bool backwards) {
+void check_lanes(int n, Triangle triangle, int bad, Call call, int apart) {
     using Shape = device::TriangleShape<T, most, own_lanes>;
     const int count = Shape::in_warp > 1 ? Shape::in_warp - 1 : 1;
-    Systems<T> s(n, count, 1, triangle, 0, bad);
+    Systems<T> s(n, count, 1, triangle, 0, bad, apart);
     std::vector<T> a = call == Call::solve ? s.l : s.a, b = s.b;
     std::vector<int> info(static_cast<std::size_t>(count), -1);
     std::vector<device::TriangleBoth<T, Shape>> memory(Shape::in_warp);
@@ -30,7 +30,7 @@ void check_lanes(int n, Triangle triangle, int bad, Call call, bool backwards) {
     }
     std::vector<device::TriangleRows<T, Shape>> turned(Shape::in_warp);
     for (auto& one : turned) std::fill(std::begin(one.rows), std::end(one.rows), unread<T>);
-    EmulatedBlock(1, backwards).run([&](const EmulatedBlock::Thread& thread) {
+    EmulatedBlock(1, false).run([&](const EmulatedBlock::Thread& thread) {
         const int k = thread.lane / Shape::own_lanes;
         const bool there = k < count;
         const auto own = there ? s.operand(a, k) : device::Operand<T>{nullptr, 0, 0, 0};
@@ -48,7 +48,8 @@ void check_lanes(int n, Triangle triangle, int bad, Call call, bool backwards) {
         }
         if (there && thread.lane % Shape::own_lanes == 0) info[static_cast<std::size_t>(k)] = failed;
     });
-    INFO("order " << n << " in " << most << " by " << own_lanes << " lanes, call " << static_cast<int>(call));
+    INFO("order " << n << ", less " << apart << " each, in " << most << " by " << own_lanes << " lanes, call "
+                  << static_cast<int>(call));
     check_results(s, call, a, b, info);
 }
 
@@ -57,12 +58,12 @@ void check_orders_in_lanes(int least) {
     constexpr int to_factor = device::lanes_to_factor(most), to_solve = device::lanes_to_solve<T>(most);
     for (int n = least; n <= most; n += n < most && n + 3 > most ? most - n : 3) {
         const Triangle triangle = n % 2 == 0 ? Triangle::lower : Triangle::upper;
-        const bool backwards = n % 4 < 2;
-        check_lanes<most, to_solve, T>(n, triangle, 0, Call::solve, backwards);
+        const int apart = n % 3;
+        check_lanes<most, to_solve, T>(n, triangle, 0, Call::solve, apart);
         for (const Call call : {Call::factor, Call::both, Call::both_discarding}) {
-            check_lanes<most, to_factor, T>(n, triangle, 0, call, backwards);
-            check_lanes<most, to_factor, T>(n, triangle, (n + 1) / 2, call, !backwards);
-            if (n == most) check_lanes<most, to_factor, T>(n, Triangle::lower, n, call, backwards);
+            check_lanes<most, to_factor, T>(n, triangle, 0, call, apart);
+            check_lanes<most, to_factor, T>(n, triangle, (n + 1) / 2, call, 2 - apart);
+            if (n == most) check_lanes<most, to_factor, T>(n, Triangle::lower, n, call, 0);
         }
     }
 }
@@ -75,13 +76,16 @@ TEMPLATE_TEST_CASE("lanes with several rows each factor and solve matrices", "[k
     check_orders_in_lanes<12, TestType>(9);
     check_orders_in_lanes<16, TestType>(9);
     check_orders_in_lanes<24, TestType>(17);
+    check_orders_in_lanes<20, TestType>(17);
     check_orders_in_lanes<28, TestType>(25);
+    check_orders_in_lanes<36, TestType>(33);
     check_orders_in_lanes<32, TestType>(25);
     check_orders_in_lanes<40, TestType>(35);
     check_orders_in_lanes<48, TestType>(43);
     check_orders_in_lanes<64, TestType>(59);
     if constexpr (sizeof(TestType) == 4) {
         check_orders_in_lanes<80, TestType>(75);
+        check_orders_in_lanes<84, TestType>(81);
         check_orders_in_lanes<96, TestType>(91);
     }
 }

@@ -46,7 +46,7 @@ TEST_CASE("panels have the widths of the paper, in the units of the kernels") {
 }
 
 TEST_CASE("every candidate is there once, and the library's own are among them") {
-    for (const int n : {1, 5, 8, 31, 32, 33, 64, 100, 160, 256}) {
+    for (const int n : {1, 5, 8, 31, 32, 33, 64, 72, 96, 100, 160, 256}) {
         for (const Problem& problem : problems_of_order(n)) {
             CAPTURE(name_of(problem));
             const std::vector<Candidate> all = candidates(problem, sm_90, ArithmeticSpace::ieee);
@@ -140,13 +140,16 @@ TEST_CASE("NVRTC compiles a candidate of each kind") {
         SKIP(missing.what());
     }
     std::set<std::string> kinds;
-    for (const int n : {8, 40}) {
+    for (const int n : {8, 20, 40}) {
         for (const Problem& problem : problems_of_order(n)) {
             for (const Candidate& own : candidates(problem, sm_90, ArithmeticSpace::relaxed)) {
-                if (why_pruned(problem, own, sm_90) || own.width > 8 || own.threads > 128) continue;
+                const bool in_lanes = own.residence == Residence::lanes && problem.routine == Routine::cholesky;
+                if (why_pruned(problem, own, sm_90) || own.threads > 128) continue;
+                if (in_lanes ? own.width != (n + 3) / 4 * 4 || own.resident_blocks > 1 : own.width > 8) continue;
                 if (problem.precision == Precision::twice && problem.job != BatchJob::factor) continue;
                 const std::string kind = std::string(name_of(problem.routine)) + name_of(problem.job) +
-                                         letter_of(problem.precision) + name_of(own.residence);
+                                         letter_of(problem.precision) + name_of(own.residence) +
+                                         (in_lanes ? std::to_string(own.width) : "");
                 if (!kinds.insert(kind).second) continue;
                 CAPTURE(name_of(problem), name_of(own));
                 const Compiled compiled = compiler->compile(source_of(problem, own), compiler_options(own, "sm_90"));
@@ -161,7 +164,7 @@ TEST_CASE("NVRTC compiles a candidate of each kind") {
             }
         }
     }
-    CHECK(kinds.size() == 26);
+    CHECK(kinds.size() == 34);
     const Compiled refused = compiler->compile("no program", {"--gpu-architecture=sm_90"});
     CHECK(refused.error.find("error") != std::string::npos);
     CHECK(refused.image.empty());

@@ -4,79 +4,14 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cuda/batch/eliminate.hpp"
 #include "kernels/cuda/batch/small.hpp"
+#include "kernels/cuda/batch/triangle_shape.hpp"
 
-/// Cholesky of orders up to 96, in double precision 64, with one right-hand side: a matrix in the registers of a warp
-/// or of a part of one. Lane l has rows l, l + L, l + 2 L and so on of a matrix in L lanes, each up to the last column
-/// that one of the L rows next to each other has. So a lane multiplies few elements above the diagonal, and what lanes
-/// read of a column serves several rows.
+/// Cholesky of orders up to 96, in double precision 64, and solutions for one right-hand side: a matrix in the
+/// registers of a warp or of a part of one. Lane l of a matrix in L lanes has rows l, l + L, l + 2 L and so on. Row l +
+/// r L is kept up to column (r + 1) L - 1. So a lane multiplies few elements above the diagonal, and what lanes read of
+/// a column serves several rows.
 namespace basalt::cuda_detail::batch {
-
-/// Largest order. Beyond, registers run out.
-template <class T>
-constexpr int most_in_lanes = sizeof(T) == 4 ? 96 : 64;
-
-/// Lanes of a matrix. With fewer of them, a warp has more matrices, and each lane more registers.
-constexpr int lanes_to_factor(int order) { return order <= 4 ? 4 : order <= 24 ? 8 : order <= 48 ? 16 : lanes; }
-template <class T>
-constexpr int lanes_to_solve(int order) {
-    return order <= 4 ? 4 : order <= 32 ? 8 : order <= (sizeof(T) == 4 ? 64 : 48) ? 16 : lanes;
-}
-
-/// Of matrices whose order is at most `most`.
-template <class T, int most, int lanes_of_matrix>
-struct TriangleShape {
-    static constexpr int order = most;  ///< padded
-    static constexpr int own_lanes = lanes_of_matrix;
-    static constexpr int in_warp = lanes / own_lanes;
-    static constexpr int threads = most <= 32 ? 64 : 32;             ///< of a block
-    static constexpr int rows = (most + own_lanes - 1) / own_lanes;  ///< of a lane
-    /// Columns that one loop eliminates: with more of them, less code and more products that nobody needs.
-    static constexpr int steps = most <= 4 ? 4 : most <= 64 ? 8 : 16;
-    static constexpr int at_once = most <= 24 ? 4 : 1;  ///< of them in one pass through the loop
-
-    static_assert(most % Chunk<T>::size == 0 && most <= most_in_lanes<T>);
-    static_assert(own_lanes % steps == 0 && steps % at_once == 0);
-
-    /// Of a lane's row r.
-    static constexpr int columns(int r) { return (r + 1) * own_lanes < order ? (r + 1) * own_lanes : order; }
-    /// Elements of a lane in the columns before c, from the diagonal on.
-    static constexpr int elements(int c) {
-        int sum = 0;
-        for (int k = 0; k < c; ++k) sum += rows - k / own_lanes;
-        return sum;
-    }
-};
-
-/// Two columns on their way from their lanes to all of them. Rows above the present column's diagonal lie before it.
-template <class T, class Shape>
-struct TriangleColumns {
-    static constexpr int column = (1 + Shape::rows) * Shape::own_lanes;
-    /// Matrices of a warp lie in different banks.
-    static constexpr int size = [] {
-        constexpr int banks = 128 / static_cast<int>(sizeof(T)), apart = Shape::own_lanes % banks;
-        int elements = 2 * column;
-        while (elements % banks % (2 * Shape::own_lanes) != apart) elements += Chunk<T>::size;
-        return elements;
-    }();
-    alignas(16) T columns[size];
-};
-/// And L, where a substitution follows: columns from the diagonal on. Rows of a column lie next to each other, and
-/// neighbouring columns in different banks.
-template <class T, class Shape>
-struct TriangleBoth : TriangleColumns<T, Shape> {
-    static constexpr int ld(int c) { return (Shape::rows - c / Shape::own_lanes) * Shape::own_lanes + 1; }
-    static constexpr int offset(int c) { return Shape::elements(c) * Shape::own_lanes + c; }
-    static constexpr int banks = 128 / static_cast<int>(sizeof(T));
-    T l[(offset(Shape::order) + banks - 1) / banks * banks];
-};
-/// Rows of L on their way to the lanes that have columns of the same numbers.
-template <class T, class Shape>
-struct TriangleRows {
-    static constexpr int ld = Shape::order + 1;  // odd
-    T rows[Shape::own_lanes * ld];
-};
 
 /// The lane's number where its row r is one of n, otherwise -1.
 template <class Shape>
@@ -85,14 +20,15 @@ BASALT_DEVICE void find_rows(int own, int n, int (&there)[Shape::rows]) {
     for (int r = 0; r < Shape::rows; ++r) there[r] = own + r * Shape::own_lanes < n ? own : -1;
 }
 
-/// Zero in rows that are not there. Lanes that have no element of a column on or below the diagonal read none.
-template <class Shape, class T, class U>
-BASALT_DEVICE void load_triangle(const Operand<U>& a, int own, T (&row)[Shape::rows][Shape::order]) {
+/// Reads what load_triangle() does. `adjacent`: rows lie next to each other, as in the lower triangle of a column-major
+/// matrix. Otherwise each of a lane's rows needs an address of its own.
+template <bool adjacent, class Shape, class T, class U>
+BASALT_DEVICE void load_rows(const Operand<U>& a, int own, T (&row)[Shape::rows][Shape::order]) {
     constexpr int own_lanes = Shape::own_lanes;
     int there[Shape::rows];
     find_rows<Shape>(own, a.n, there);
-    const Index apart = own_lanes * a.down;
-    const T* column = a.a + own * a.down;
+    const Index down = adjacent ? 1 : a.down, apart = own_lanes * down;
+    const T* column = a.a + own * down;
     BASALT_UNROLL
     for (int c = 0; c < Shape::order; ++c) {
         BASALT_UNROLL
@@ -102,6 +38,16 @@ BASALT_DEVICE void load_triangle(const Operand<U>& a, int own, T (&row)[Shape::r
             if (there[r] >= (c < r * own_lanes ? 0 : c - r * own_lanes)) row[r][c] = column[r * apart];
         }
         column = recomputed(column + a.across);
+    }
+}
+
+/// Zero in rows that are not there. Lanes that have no element of a column on or below the diagonal read none.
+template <class Shape, class T, class U>
+BASALT_DEVICE void load_triangle(const Operand<U>& a, int own, T (&row)[Shape::rows][Shape::order]) {
+    if (a.down == 1) {
+        load_rows<true, Shape>(a, own, row);
+    } else {
+        load_rows<false, Shape>(a, own, row);
     }
 }
 
@@ -125,14 +71,15 @@ BASALT_DEVICE float pivot_root(const Thread& thread, float x) {
     return upper_bits(x) >= 0x7f800000 ? y : y + 0.5F * y * e;
 }
 
-enum class Parking : bool { no, yes };
+/// Whether L also goes to shared memory, and a right-hand side is eliminated.
+enum class SharedCopy : bool { no, yes };
 
 /// What a lane knows between two columns of its matrix.
 template <class T, class Shape>
 struct Elimination {
-    T* columns;  ///< in shared memory: the diagonal of the present column
-    T* put;      ///< there: the lane's first row
-    int present = 0;
+    T* columns;        ///< in shared memory: the diagonal's place in the first of two columns
+    T* put;            ///< there: the lane's first row
+    int present = 0;   ///< elements from there to the present column
     Chunk<T> first;    ///< of the present column
     int positive = 0;  ///< pivots up to the first one that is not above zero
     bool fine = true;
@@ -140,7 +87,7 @@ struct Elimination {
     int written[Shape::rows];
     T* result;            ///< where the lane's first row of L belongs, in the present column
     Index across, apart;  ///< to the next column, to the lane's next row
-    T* parked = nullptr;  ///< the lane's elements of the present column, beside the result
+    T* copy = nullptr;    ///< likewise in shared memory
     // of a right-hand side, the elements that belong to the lane's rows, and reciprocals of L's diagonal there
     T x[Shape::rows], reciprocal[Shape::rows];
 };
@@ -148,7 +95,7 @@ struct Elimination {
 /// Columns `begin` to begin + steps - 1, and all behind them. The columns of `row` move one place to the left with
 /// each, so that one loop serves several. A function for each loop: the compiler would not always unroll a loop over
 /// them, and `row` can lie in registers only if it does.
-template <int begin, Parking parking, class Shape, class T, class Thread>
+template <int begin, SharedCopy copies, class Shape, class T, class Thread>
 BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>& state,
                                      T (&row)[Shape::rows][Shape::order]) {
     constexpr int own_lanes = Shape::own_lanes, rows = Shape::rows, size = Chunk<T>::size;
@@ -164,7 +111,7 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
             const int next = Shape::at_once > 1 ? (step + 1) % 2 * column_size : state.present;
             const int diagonal = pass + step - first_row * own_lanes;  // the lane that has it
             T side = T{0};
-            if constexpr (parking == Parking::yes) {
+            if constexpr (copies == SharedCopy::yes) {
                 side = thread.from_lane(state.x[first_row], thread.lane / own_lanes * own_lanes + diagonal);
             }
             const T pivot = state.first.value[0];
@@ -200,11 +147,11 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
             BASALT_UNROLL
             for (int r = first_row; r < rows; ++r) {
                 if (state.written[r] >= (r > first_row ? 0 : diagonal)) state.result[r * state.apart] = l[r];
-                if constexpr (parking == Parking::yes) state.parked[(r - first_row) * own_lanes] = l[r];
+                if constexpr (copies == SharedCopy::yes) state.copy[(r - first_row) * own_lanes] = l[r];
             }
             state.result = recomputed(state.result + state.across);
-            if constexpr (parking == Parking::yes) {
-                state.parked += TriangleBoth<T, Shape>::ld(begin);
+            if constexpr (copies == SharedCopy::yes) {
+                state.copy += TriangleBoth<T, Shape>::ld(begin);
                 const int own = thread.lane % own_lanes;
                 T& x = state.x[first_row];
                 x = own == diagonal ? side * root : own > diagonal ? x - factor[first_row] * side : x;
@@ -216,7 +163,7 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
         }
     }
     if constexpr (begin + Shape::steps < Shape::order) {
-        eliminate_columns<begin + Shape::steps, parking>(thread, state, row);
+        eliminate_columns<begin + Shape::steps, copies>(thread, state, row);
     }
 }
 
@@ -224,7 +171,7 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
 /// operand of its matrix; n = 0 for none. Returns INFO.
 ///
 /// Right-looking, a column after the other. The next column goes to the lanes before the others are updated.
-template <Parking parking, class Shape, class T, class Thread>
+template <SharedCopy copies, class Shape, class T, class Thread>
 BASALT_DEVICE int eliminate_triangle(const Thread& thread, Elimination<T, Shape>& state,
                                      TriangleColumns<T, Shape>& memory, const Operand<T>& a, FactorOutput output,
                                      T (&row)[Shape::rows][Shape::order]) {
@@ -241,7 +188,7 @@ BASALT_DEVICE int eliminate_triangle(const Thread& thread, Elimination<T, Shape>
     for (int r = 0; r < Shape::rows; ++r) state.put[r * own_lanes] = row[r][0];
     thread.sync_warp();
     state.first = load_chunk(state.columns);
-    eliminate_columns<0, parking>(thread, state, row);
+    eliminate_columns<0, copies>(thread, state, row);
     return state.positive < a.n ? state.positive + 1 : 0;
 }
 
@@ -284,9 +231,10 @@ BASALT_DEVICE void substitute_backwards(const Thread& thread, int n, const T (&r
 template <class Shape, class T, class Thread>
 BASALT_DEVICE int factor_in_lanes(const Thread& thread, TriangleColumns<T, Shape>& memory, const Operand<T>& a) {
     T row[Shape::rows][Shape::order];
-    load_triangle<Shape>(a, thread.lane % Shape::own_lanes, row);
+    // two ways to load would take registers that the elimination needs
+    load_rows<false, Shape>(a, thread.lane % Shape::own_lanes, row);
     Elimination<T, Shape> state;
-    return eliminate_triangle<Parking::no>(thread, state, memory, a, FactorOutput::keep, row);
+    return eliminate_triangle<SharedCopy::no>(thread, state, memory, a, FactorOutput::keep, row);
 }
 
 template <class Shape, class T>
@@ -352,8 +300,8 @@ BASALT_DEVICE int factor_solve_in_lanes(const Thread& thread, TriangleBoth<T, Sh
     load_triangle<Shape>(a, own, row);
     BASALT_UNROLL
     for (int r = 0; r < Shape::rows; ++r) state.reciprocal[r] = T{1};
-    state.parked = memory.l + own;
-    const int failed = eliminate_triangle<Parking::yes>(thread, state, memory, a, output, row);
+    state.copy = memory.l + own;
+    const int failed = eliminate_triangle<SharedCopy::yes>(thread, state, memory, a, output, row);
     thread.sync_warp();
     const auto start = [](auto /*group*/) {};
     const auto below = [&](int r, int q, int k) {

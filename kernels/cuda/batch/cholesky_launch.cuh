@@ -16,38 +16,19 @@ namespace basalt::on_stream {
 namespace {
 
 template <class Shape, class T>
-__device__ device::Operand<T> small_operand(const SmallPlace<Shape>& place, Triangle triangle, const BatchView<T>& a) {
+__device__ device::Operand<T> lane_operand(const LanePlace<Shape>& place, Triangle triangle, const BatchView<T>& a) {
     if (!place.taken) return {nullptr, 0, 0, 0};
     return device::operand(triangle, a[place.number]);
 }
 
-/// Blocks of a kernel that factors in lanes which share a multiprocessor at least (measured, decision 35).
 template <class Shape, class T>
-constexpr int triangle_blocks = [] {
-    constexpr bool single = sizeof(T) == 4;
-    if (Shape::order <= 16) return single ? 12 : 8;
-    if (Shape::order <= 24) return single ? 10 : 4;
-    if (Shape::order <= 32) return single ? 8 : 6;
-    return !single || Shape::order > 64 ? 8 : Shape::order > 48 ? 16 : 12;
-}();
-/// The same where it solves as well: lanes hold more then.
-template <class Shape, class T>
-constexpr int triangle_both_blocks = [] {
-    constexpr bool single = sizeof(T) == 4;
-    if (Shape::order <= 16) return single ? 9 : 6;
-    if (Shape::order <= 24) return single ? 6 : 3;
-    if (Shape::order <= 32) return single ? 8 : 6;
-    return !single || Shape::order > 64 ? 6 : Shape::order > 48 ? 12 : 9;
-}();
-
-template <class Shape, class T>
-__global__ void __launch_bounds__(Shape::threads, triangle_blocks<Shape, T>)
+__global__ void __launch_bounds__(Shape::threads, device::lanes_factor_blocks<T>(Shape::order))
     lanes_factor_kernel(Triangle triangle, BatchView<T> a, Index* info, device::Selection selection) {
     __shared__ device::TriangleColumns<T, Shape> memory[groups_of<Shape>];
-    const SmallPlace<Shape> place(a, selection);
+    const LanePlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int failed =
-        device::factor_in_lanes<Shape>(BlockThread(), memory[place.group], small_operand(place, triangle, a));
+        device::factor_in_lanes<Shape>(BlockThread(), memory[place.group], lane_operand(place, triangle, a));
     if (place.first_lane) info[place.number] = failed;
 }
 
@@ -57,23 +38,23 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     lanes_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info,
                        device::Selection selection) {
     __shared__ device::TriangleRows<T, Shape> memory[groups_of<Shape>];
-    SmallPlace<Shape> place(factors, selection);
+    LanePlace<Shape> place(factors, selection);
     if (place.leaves_all(factors)) return;
     if (place.taken && info != nullptr && info[place.number] > 0) place.taken = false;
-    device::solve_in_lanes<Shape>(BlockThread(), memory[place.group], small_operand(place, triangle, factors),
+    device::solve_in_lanes<Shape>(BlockThread(), memory[place.group], lane_operand(place, triangle, factors),
                                   place.sides(b).b);
 }
 
 /// For one right-hand side.
 template <class Shape, class T>
-__global__ void __launch_bounds__(Shape::threads, triangle_both_blocks<Shape, T>)
+__global__ void __launch_bounds__(Shape::threads, device::lanes_both_blocks<T>(Shape::order))
     lanes_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output,
                       device::Selection selection) {
     __shared__ device::TriangleBoth<T, Shape> memory[groups_of<Shape>];
-    const SmallPlace<Shape> place(a, selection);
+    const LanePlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
-    const int failed = device::factor_solve_in_lanes<Shape>(
-        BlockThread(), memory[place.group], small_operand(place, triangle, a), output, place.sides(b).b);
+    const int failed = device::factor_solve_in_lanes<Shape>(BlockThread(), memory[place.group],
+                                                            lane_operand(place, triangle, a), output, place.sides(b).b);
     if (place.first_lane) info[place.number] = failed;
 }
 
@@ -82,9 +63,9 @@ template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     small_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, device::Selection selection) {
     __shared__ device::SmallFactor<T, Shape> memory[groups_of<Shape>];
-    const SmallPlace<Shape> place(factors, selection);
+    const LanePlace<Shape> place(factors, selection);
     if (place.leaves_all(factors)) return;
-    device::load_solve_small<Shape, 4>(BlockThread(), memory[place.group], small_operand(place, triangle, factors),
+    device::load_solve_small<Shape, 4>(BlockThread(), memory[place.group], lane_operand(place, triangle, factors),
                                        place.sides(b));
 }
 
@@ -94,10 +75,10 @@ __global__ void __launch_bounds__(small_threads, small_blocks<Shape, T>)
     small_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, device::FactorOutput output,
                       device::Selection selection) {
     __shared__ device::SmallBoth<T, Shape> memory[groups_of<Shape>];
-    const SmallPlace<Shape> place(a, selection);
+    const LanePlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int failed = device::factor_solve_small<Shape, 4>(BlockThread(), memory[place.group],
-                                                            small_operand(place, triangle, a), output, place.sides(b));
+                                                            lane_operand(place, triangle, a), output, place.sides(b));
     if (place.first_lane) info[place.number] = failed;
 }
 
@@ -220,18 +201,18 @@ void with_triangle_shape(int n, const F& f) {
     const auto call = [&]<int order>(Constant<order> /*padded*/) {
         f(device::TriangleShape<T, order, Lanes::of(order)>());
     };
-    if (n <= 4) return call(Constant<4>());
-    if (n <= 8) return call(Constant<8>());
-    if (n <= 16) return call(Constant<16>());
-    if (n <= 24) return call(Constant<24>());
-    if (n <= 32) return call(Constant<32>());
-    if (n <= 40) return call(Constant<40>());
-    if (n <= 48) return call(Constant<48>());
-    if constexpr (sizeof(T) == 4) {
-        if (n > 80) return call(Constant<96>());
-        if (n > 64) return call(Constant<80>());
+    switch (device::padded_in_lanes(n)) {
+        case 4: return call(Constant<4>());
+        case 8: return call(Constant<8>());
+        case 16: return call(Constant<16>());
+        case 24: return call(Constant<24>());
+        case 32: return call(Constant<32>());
+        case 40: return call(Constant<40>());
+        case 48: return call(Constant<48>());
+        case 64: return call(Constant<64>());
+        default: break;
     }
-    call(Constant<64>());
+    if constexpr (sizeof(T) == 4) device::padded_in_lanes(n) == 80 ? call(Constant<80>()) : call(Constant<96>());
 }
 struct LanesToFactor {
     static constexpr int of(int order) { return device::lanes_to_factor(order); }
@@ -242,12 +223,12 @@ struct LanesToSolve {
 };
 
 template <class T>
-void solve_large(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
-                 const Index* info, const device::Selection& selection) {
+void solve_one_or_large(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
+                        const Index* info, const device::Selection& selection) {
     if (b.shape().cols() == 1 && selection.most <= device::most_in_lanes<T>) {
         return with_triangle_shape<T, LanesToSolve<T>>(selection.most, [&](auto shape) {
             using Shape = decltype(shape);
-            lanes_solve_kernel<Shape, T><<<blocks(small_grid<Shape>(b.count())), Shape::threads, 0, native(stream)>>>(
+            lanes_solve_kernel<Shape, T><<<blocks(lane_grid<Shape>(b.count())), Shape::threads, 0, native(stream)>>>(
                 triangle, factors, b, info, selection);
             check_launch("lanes_solve_kernel", stream);
         });
@@ -272,7 +253,7 @@ void factor_class(Stream stream, Triangle triangle, const BatchView<T>& a, Index
     if (n <= device::most_in_lanes<T>) {
         return with_triangle_shape<T, LanesToFactor>(n, [&](auto shape) {
             using Shape = decltype(shape);
-            lanes_factor_kernel<Shape, T><<<blocks(small_grid<Shape>(a.count())), Shape::threads, 0, native(stream)>>>(
+            lanes_factor_kernel<Shape, T><<<blocks(lane_grid<Shape>(a.count())), Shape::threads, 0, native(stream)>>>(
                 triangle, a, info, selection);
             check_launch("lanes_factor_kernel", stream);
         });
@@ -294,10 +275,10 @@ template <class T>
 void solve_class(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
                  const device::Selection& selection) {
     if (!selection.small || b.shape().cols() == 1)
-        return solve_large<T>(stream, triangle, factors, b, nullptr, selection);
+        return solve_one_or_large<T>(stream, triangle, factors, b, nullptr, selection);
     with_small_shape<T>(selection.most, [&](auto shape) {
         using Shape = decltype(shape);
-        small_solve_kernel<Shape, T><<<blocks(small_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(
+        small_solve_kernel<Shape, T><<<blocks(lane_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(
             triangle, factors, b, selection);
         check_launch("small_solve_kernel", stream);
     });
@@ -312,7 +293,7 @@ void factor_solve_class(Stream stream, Triangle triangle, const BatchView<T>& a,
     if (b.shape().cols() == 1 && n <= device::most_in_lanes<T>) {
         return with_triangle_shape<T, LanesToFactor>(n, [&](auto shape) {
             using Shape = decltype(shape);
-            lanes_both_kernel<Shape, T><<<blocks(small_grid<Shape>(a.count())), Shape::threads, 0, native(stream)>>>(
+            lanes_both_kernel<Shape, T><<<blocks(lane_grid<Shape>(a.count())), Shape::threads, 0, native(stream)>>>(
                 triangle, a, b, info, output, selection);
             check_launch("lanes_both_kernel", stream);
         });
@@ -320,7 +301,7 @@ void factor_solve_class(Stream stream, Triangle triangle, const BatchView<T>& a,
     if (selection.small) {
         return with_small_shape<T>(n, [&](auto shape) {
             using Shape = decltype(shape);
-            small_both_kernel<Shape, T><<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(
+            small_both_kernel<Shape, T><<<blocks(lane_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(
                 triangle, a, b, info, output, selection);
             check_launch("small_both_kernel", stream);
         });
@@ -328,7 +309,7 @@ void factor_solve_class(Stream stream, Triangle triangle, const BatchView<T>& a,
     if (!factor_fits<T>(stream, n, plan, 4) ||
         (factor == BatchFactor::keep && !device::one_kernel_is_faster<T>(n, b.shape().cols()))) {
         factor_class(stream, triangle, a, info, plan, selection);
-        return solve_large<T>(stream, triangle, BatchView<const T>(a), b, info, selection);
+        return solve_one_or_large<T>(stream, triangle, BatchView<const T>(a), b, info, selection);
     }
     with_width(plan, [&](auto width) {
         with_sides(b.shape().cols(), [&](auto sides) {

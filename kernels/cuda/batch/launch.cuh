@@ -21,8 +21,8 @@ using namespace cuda_detail;
 namespace device = cuda_detail::batch;
 
 constexpr int small_threads = 64;  // of every SmallShape
-/// Blocks of such a kernel that share a multiprocessor at least, which limits its registers. Measured (decisions 34 and
-/// 35): more blocks hide more of each other's waiting, and are worth some spills.
+/// Blocks of a kernel with a row or column to a lane that share a multiprocessor at least, which limits its registers.
+/// Measured (decisions 34 and 35): more blocks hide more of each other's waiting, and are worth some spills.
 template <class Shape, class T>
 constexpr int small_blocks = (Shape::order == 32 ? 6 : 8) + (sizeof(T) == 4 ? 2 : 0);
 /// Matrices of such a block.
@@ -43,14 +43,14 @@ __device__ bool is_left(const BatchView<const T>& factors, const device::Selecti
 
 /// The matrix of a lane, in kernels that hold matrices in lanes.
 template <class Shape>
-struct SmallPlace {
+struct LanePlace {
     int group;  ///< in the block
     Index number;
     bool taken;
     bool first_lane;  ///< of a matrix that is taken
 
     template <class T>
-    __device__ SmallPlace(const BatchView<T>& a, const device::Selection& selection)
+    __device__ LanePlace(const BatchView<T>& a, const device::Selection& selection)
         : group(static_cast<int>(threadIdx.x) / Shape::own_lanes),
           number(static_cast<Index>(blockIdx.x) * groups_of<Shape> + group),
           taken(is_taken(a, selection, number)),
@@ -137,7 +137,7 @@ void with_sides(Index cols, const F& f) {
 }
 
 template <class Shape>
-Grid small_grid(Index count) {
+Grid lane_grid(Index count) {
     return batch_grid(count, groups_of<Shape>);
 }
 

@@ -30,7 +30,7 @@ template <class Shape, device::Pivoting pivoting, class T>
 __global__ void __launch_bounds__(small_threads, small_lu_blocks<Shape, pivoting, T>)
     lu_small_factor_kernel(BatchView<T> a, BatchView<Index> pivots, Index* info, device::Selection selection) {
     __shared__ device::SmallRows<T, Shape> memory[groups_of<Shape>];
-    const SmallPlace<Shape> place(a, selection);
+    const LanePlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     Index* const ipiv = pivoting == device::Pivoting::partial ? place.data(pivots) : nullptr;
     const int failed =
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(small_threads, 1)
     lu_small_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b, const Index* info,
                           device::Selection selection) {
     __shared__ device::SmallSides<T> memory[groups_of<Shape>];
-    SmallPlace<Shape> place(factors, selection);
+    LanePlace<Shape> place(factors, selection);
     if (info != nullptr && place.taken && info[place.number] > 0) place.taken = false;
     if (place.leaves_all(factors)) return;
     device::lu_solve_small<Shape, sides>(BlockThread(), memory[place.group], place.matrix(factors), place.data(pivots),
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(small_threads, 8)
     lu_small_both_kernel(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info,
                          device::Selection selection) {
     __shared__ device::SmallRows<T, Shape> memory[groups_of<Shape>];
-    const SmallPlace<Shape> place(a, selection);
+    const LanePlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int failed = device::lu_factor_solve_small<Shape>(BlockThread(), memory[place.group], place.matrix(a),
                                                             place.data(pivots), place.data(b));
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(small_threads, 1)
     lu_small_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse, Index* info,
                            device::Selection selection) {
     __shared__ device::SmallSides<T> memory[groups_of<Shape>];
-    const SmallPlace<Shape> place(factors, selection);
+    const LanePlace<Shape> place(factors, selection);
     if (place.leaves_all(factors)) return;
     const device::Whole<const T> own = place.matrix(factors);
     const device::Whole<T> to = place.matrix(inverse);  // where factors are of a list, it may have room for more
@@ -198,7 +198,7 @@ void factor_lu_class(const LuFactoring<T>& task, BatchLuPlan plan) {
             using Shape = decltype(shape);
             const auto kernel = task.pivots.has_value() ? lu_small_factor_kernel<Shape, device::Pivoting::partial, T>
                                                         : lu_small_factor_kernel<Shape, device::Pivoting::none, T>;
-            kernel<<<blocks(small_grid<Shape>(task.a.count())), small_threads, 0, native(task.stream)>>>(
+            kernel<<<blocks(lane_grid<Shape>(task.a.count())), small_threads, 0, native(task.stream)>>>(
                 task.a, task.pivots.value_or(BatchView<Index>()), task.info, task.selection);
             check_launch("lu_small_factor_kernel", task.stream);
         });
@@ -224,8 +224,8 @@ void solve_lu_class(Stream stream, const BatchView<const T>& factors, const Batc
         using Shape = decltype(shape);
         const auto kernel =
             b.shape().cols() == 1 ? lu_small_solve_kernel<Shape, 1, T> : lu_small_solve_kernel<Shape, 4, T>;
-        kernel<<<blocks(small_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(factors, pivots, b, info,
-                                                                                           selection);
+        kernel<<<blocks(lane_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(factors, pivots, b, info,
+                                                                                          selection);
         check_launch("lu_small_solve_kernel", stream);
     });
 }
@@ -241,7 +241,7 @@ void factor_solve_lu_class(const LuFactoring<T>& task, const BatchView<T>& b, Ba
     with_small_shape<T>(task.selection.most, [&](auto shape) {
         using Shape = decltype(shape);
         lu_small_both_kernel<Shape, T>
-            <<<blocks(small_grid<Shape>(task.a.count())), small_threads, 0, native(task.stream)>>>(
+            <<<blocks(lane_grid<Shape>(task.a.count())), small_threads, 0, native(task.stream)>>>(
                 task.a, *task.pivots, b, task.info, task.selection);
         check_launch("lu_small_both_kernel", task.stream);
     });
@@ -259,8 +259,8 @@ void invert_lu_class(Stream stream, const BatchView<const T>& factors, const Bat
     with_small_shape<T>(n, [&](auto shape) {
         using Shape = decltype(shape);
         lu_small_invert_kernel<Shape, T>
-            <<<blocks(small_grid<Shape>(factors.count())), small_threads, 0, native(stream)>>>(factors, pivots, inverse,
-                                                                                               info, selection);
+            <<<blocks(lane_grid<Shape>(factors.count())), small_threads, 0, native(stream)>>>(factors, pivots, inverse,
+                                                                                              info, selection);
         check_launch("lu_small_invert_kernel", stream);
     });
 }

@@ -5,8 +5,9 @@
 #include "kernels/cuda/batch/eliminate.hpp"
 #include "kernels/cuda/batch/small.hpp"
 
-/// Orders above 32: a matrix in a block of threads. Left-looking by panels, each of which is read and written once;
-/// right-looking within a panel, whose rows lie in registers. The panels to its left lie in shared memory.
+/// Orders that lanes do not hold (cholesky_lanes.hpp, small.hpp): a matrix in a block of threads. Left-looking by
+/// panels, each of which is read and written once; right-looking within a panel, whose rows lie in registers. The
+/// panels to its left lie in shared memory.
 namespace basalt::cuda_detail::batch {
 
 /// Order in whole panels.

@@ -19,7 +19,7 @@ template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, small_qr_blocks<Shape, T>)
     qr_small_factor_kernel(BatchView<T> a, BatchView<T> tau, BatchView<T> b, Index* info, device::Selection selection) {
     __shared__ device::SmallVectors<T, Shape> memory[groups_of<Shape>];
-    const SmallPlace<Shape> place(a, selection);
+    const LanePlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int failed = device::qr_factor_small<Shape>(BlockThread(), memory[place.group], place.matrix(a),
                                                       place.data(tau), place.sides(b));
@@ -36,7 +36,7 @@ template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, small_blocks<Shape, T>)
     qr_small_form_kernel(BatchView<T> a, BatchView<const T> tau, device::Selection selection) {
     __shared__ device::SmallVectors<T, Shape> memory[groups_of<Shape>];
-    const SmallPlace<Shape> place(a, selection);
+    const LanePlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const device::Whole<T> own = place.matrix(a);
     const int reflectors = place.taken ? reflectors_of(own, tau[place.number]) : 0;
@@ -47,7 +47,7 @@ template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, small_blocks<Shape, T>)
     qr_small_wide_kernel(BatchView<T> a, BatchView<T> b, Index* info, device::Selection selection) {
     __shared__ device::SmallVectors<T, Shape> memory[groups_of<Shape>];
-    const SmallPlace<Shape> place(a, selection);
+    const LanePlace<Shape> place(a, selection);
     if (place.leaves_all(a)) return;
     const int failed = device::wide_least_squares_small<Shape>(BlockThread(), memory[place.group],
                                                                device::wide(place.matrix(a)), place.sides(b));
@@ -113,7 +113,7 @@ void factor_small_qr(Stream stream, const BatchView<T>& a, const BatchView<T>& t
     with_small_shape<T>(selection.most, [&](auto shape) {
         using Shape = decltype(shape);
         qr_small_factor_kernel<Shape, T>
-            <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, tau, b, info, selection);
+            <<<blocks(lane_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, tau, b, info, selection);
         check_launch("qr_small_factor_kernel", stream);
     });
 }
@@ -135,7 +135,7 @@ void form_class(Stream stream, const BatchView<T>& a, const BatchView<const T>& 
         return with_small_shape<T>(selection.most, [&](auto shape) {
             using Shape = decltype(shape);
             qr_small_form_kernel<Shape, T>
-                <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, tau, selection);
+                <<<blocks(lane_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, tau, selection);
             check_launch("qr_small_form_kernel", stream);
         });
     }
@@ -153,7 +153,7 @@ void wide_class(Stream stream, const BatchView<T>& a, const BatchView<T>& b, Ind
         return with_small_shape<T>(selection.most, [&](auto shape) {
             using Shape = decltype(shape);
             qr_small_wide_kernel<Shape, T>
-                <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, b, info, selection);
+                <<<blocks(lane_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, b, info, selection);
             check_launch("qr_small_wide_kernel", stream);
         });
     }

@@ -12,7 +12,7 @@ namespace basalt::cuda_detail::batch {
 using Shapes = on_stream::BatchShapes;
 
 /// A class of sizes above + 1 ... most. The size is the larger side of small matrices and of wide ones, otherwise the
-/// number of rows. All matrices of a class have kernels with the same number of threads.
+/// number of rows. All matrices of a class have the kernel of the largest one.
 struct Selection {
     Shapes shapes = Shapes::any;
     bool small = false;  ///< up to 32 rows and columns

@@ -4,7 +4,8 @@
 
 #include "kernels/cuda/batch/eliminate.hpp"
 
-/// Orders up to 32: a matrix in the registers of a warp or of a part of one, a row to a lane.
+/// Orders up to 32: a matrix in the registers of a warp or of a part of one, a row to a lane. Of Cholesky, for several
+/// right-hand sides.
 namespace basalt::cuda_detail::batch {
 
 /// Of matrices whose order is at most `most`.
