@@ -192,11 +192,11 @@ void add_options(const Command& app, Options& options) {
     app.add_option("--pattern", options.patterns, "which tasks of the step before a task reads")
         .list()
         .one_of(pattern_names());
-    app.add_option(
-           "--system", options.systems,
-           "who runs the tasks; basalt_readwrite: outputs are read and written, "
-           "which excludes renaming; basalt_replay: a recording; onetbb_reused: a flow graph that is built once; "
-           "serial: one thread, no tasks")
+    app.add_option("--system", options.systems,
+                   "who runs the tasks; basalt_readwrite: outputs are read and written, "
+                   "which excludes renaming; basalt_after: tasks name those they follow; basalt_replay: a recording; "
+                   "onetbb_reused: a flow graph that is built once; "
+                   "serial: one thread, no tasks")
         .list()
         .one_of(grid_system_names());
     app.add_option("--width", options.widths, "tasks a step").list().range(1, 64);

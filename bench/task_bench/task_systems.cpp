@@ -30,7 +30,7 @@ class SerialGrid final : public GridSystem {
 
 const std::vector<std::string>& grid_system_names() {
     static const std::vector<std::string> names = [] {
-        std::vector<std::string> all{"basalt", "basalt_readwrite", "basalt_replay",
+        std::vector<std::string> all{"basalt", "basalt_readwrite", "basalt_after", "basalt_replay",
                                      "openmp", "onetbb",           "onetbb_reused"};
         if (has_taskflow()) all.insert(all.end(), {"taskflow", "taskflow_async"});
         all.emplace_back("serial");
@@ -42,6 +42,7 @@ const std::vector<std::string>& grid_system_names() {
 std::unique_ptr<GridSystem> make_grid_system(const std::string& name, int workers) {
     if (name == "basalt") return make_basalt_grid(workers, OutputAccess::write);
     if (name == "basalt_readwrite") return make_basalt_grid(workers, OutputAccess::readwrite);
+    if (name == "basalt_after") return make_after_grid(workers);
     if (name == "basalt_replay") return make_replay_grid(workers);
     if (name == "openmp") return make_openmp_grid(workers);
     if (name == "onetbb") return make_onetbb_grid(workers, FlowGraph::built);

@@ -83,8 +83,8 @@ class GridSystem {
     virtual double run(const Work& work) = 0;
 };
 
-/// The systems of this build: basalt, basalt_readwrite, basalt_replay, openmp, onetbb, onetbb_reused, taskflow and
-/// taskflow_async if the build found its header, serial.
+/// The systems of this build: basalt, basalt_readwrite, basalt_after, basalt_replay, openmp, onetbb, onetbb_reused,
+/// taskflow and taskflow_async if the build found its header, serial.
 const std::vector<std::string>& grid_system_names();
 /// `workers` counts all threads that run tasks; serial has one. Throws std::invalid_argument for another name.
 std::unique_ptr<GridSystem> make_grid_system(const std::string& name, int workers);
@@ -92,6 +92,8 @@ std::unique_ptr<GridSystem> make_grid_system(const std::string& name, int worker
 /// How Basalt's tasks access their outputs.
 enum class OutputAccess { write, readwrite };
 std::unique_ptr<GridSystem> make_basalt_grid(int workers, OutputAccess access);
+/// Ours with tasks that name those they follow.
+std::unique_ptr<GridSystem> make_after_grid(int workers);
 /// Ours with a grid that is recorded at its first run, which takes longer; a run of the recording is timed.
 std::unique_ptr<GridSystem> make_replay_grid(int workers);
 std::unique_ptr<GridSystem> make_openmp_grid(int workers);

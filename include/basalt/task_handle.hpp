@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <ranges>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -201,13 +203,18 @@ template <detail::HasHandle... Handle>
 auto after(const Handle&... handles) {
     return detail::After<std::array<TaskHandle, sizeof...(Handle)>>{{detail::handle_of(handles)...}};
 }
-/// The same for a range of handles or futures.
+/// The same for a range of handles or futures. A contiguous range of TaskHandles is not copied, and has to live until
+/// submit() returns.
 template <std::ranges::forward_range R>
 requires detail::HasHandle<std::ranges::range_value_t<R>>
 auto after(const R& handles) {
-    detail::After<std::vector<TaskHandle>> found;
-    for (const auto& handle : handles) found.handles.push_back(detail::handle_of(handle));
-    return found;
+    if constexpr (std::ranges::contiguous_range<R> && std::is_same_v<std::ranges::range_value_t<R>, TaskHandle>) {
+        return detail::After<std::span<const TaskHandle>>{{std::ranges::data(handles), std::ranges::size(handles)}};
+    } else {
+        detail::After<std::vector<TaskHandle>> found;
+        for (const auto& handle : handles) found.handles.push_back(detail::handle_of(handle));
+        return found;
+    }
 }
 
 }  // namespace basalt

@@ -363,7 +363,8 @@ class TaskBench(unittest.TestCase):
         for line in lines:
             self.assertRegex(line, r": (\d+) of \1 tasks ran, 0 of \d+ inputs are wrong: passed$")
         systems = {line.split()[3].rstrip(":") for line in lines}
-        self.assertLessEqual({"basalt", "basalt_readwrite", "basalt_replay", "openmp", "onetbb", "onetbb_reused", "serial"},
+        self.assertLessEqual({"basalt", "basalt_readwrite", "basalt_after", "basalt_replay", "openmp", "onetbb", "onetbb_reused",
+                              "serial"},
                              systems)
         self.assertEqual(len(lines), 10 * 3 * len(systems))
 

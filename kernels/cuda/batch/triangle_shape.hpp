@@ -52,7 +52,7 @@ struct TriangleShape {
     static constexpr int in_warp = lanes / own_lanes;
     static constexpr int threads = most <= 32 ? 64 : 32;             ///< of a block
     static constexpr int rows = (most + own_lanes - 1) / own_lanes;  ///< of a lane
-    /// Columns that one loop eliminates: with more of them, less code and more products that nobody needs.
+    /// Columns that one loop eliminates: with more of them, less code, and more products that are not needed.
     static constexpr int steps = most <= 4 ? 4 : most <= 64 ? 8 : 16;
     static constexpr int at_once = most <= 24 ? 4 : 1;  ///< of them in one pass through the loop
 
