@@ -35,8 +35,7 @@ struct RaceOptions {
     bool in_double() const { return precision != "s"; }
 };
 
-/// Batches of so many bytes that are timed back to back: more than the L2 holds, and many, since a first batch takes
-/// longer, but no more than fit.
+/// The number of batches to time in turn: their bytes exceed the L2, and fit into memory.
 inline Index batches_in_turn(std::size_t bytes) {
     constexpr std::size_t many = 30, most = std::size_t{16} << 30, more_than_l2 = std::size_t{200} << 20;
     return static_cast<Index>(std::max({std::size_t{2}, 1 + more_than_l2 / bytes, std::min(many, most / bytes)}));
