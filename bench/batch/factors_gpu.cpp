@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cublas_v2.h>
@@ -31,7 +32,6 @@ using bench::require_blas;
 using bench::require_cuda;
 using Gpu = bench::TimedStream;
 
-constexpr int rounds = 5;
 constexpr Index different = 100;
 
 /// Batches of one order, as many as do not fit into the L2, and their pristine contents.
@@ -155,23 +155,14 @@ template <class T>
 void contest(Gpu& gpu, RaceReport& report, Batches<T>& batches, Index n, Index count,
              std::vector<Contestant> contestants) {
     std::vector<T> expected;
-    for (int round = 0; round <= rounds; ++round) {
-        for (Contestant& one : contestants) {
-            batches.restore();
-            const double time = gpu.milliseconds([&] {
-                for (Index r = 0; r < batches.copies(); ++r) one.run(r);
-            });
-            if (round > 0) {
-                one.times.push_back(time / static_cast<double>(batches.copies()));
-                continue;
-            }
+    report.run(
+        {sizeof(T) == 4 ? 's' : 'd', n, count, 0, 2.0 * static_cast<double>(n * n * count) * sizeof(T)}, gpu,
+        batches.copies(), std::move(contestants), [&](const Contestant& /*one*/) { batches.restore(); },
+        [&](bool first) {
             const std::vector<T> result = batches.upper();
-            if (&one == contestants.data()) expected = result;
-            one.difference = difference(result, expected);
-        }
-    }
-    report.report({sizeof(T) == 4 ? 's' : 'd', n, count, 0, 2.0 * static_cast<double>(n * n * count) * sizeof(T)},
-                  contestants);
+            if (first) expected = result;
+            return difference(result, expected);
+        });
 }
 
 template <class T>

@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cublas_v2.h>
@@ -263,7 +264,6 @@ void check_all(Circumstances& c) {
 // ---- times ----------------------------------------------------------------------------------------------
 
 constexpr Index count = 10'000, different = 1'000;
-constexpr int rounds = 5;
 
 /// Batches of one order, as many as do not fit into the L2, and their pristine contents.
 template <class T>
@@ -379,23 +379,14 @@ template <class T>
 void contest(Circumstances& c, RaceReport& report, Rotation<T>& rotation, Index n, Index cols,
              std::vector<Contestant> contestants, double bytes, bool compares_a) {
     std::vector<T> expected;
-    for (int round = 0; round <= rounds; ++round) {
-        for (Contestant& contestant : contestants) {
-            rotation.restore(contestant.from_factors);
-            require_cuda(cudaStreamSynchronize(c.stream), "cudaStreamSynchronize");
-            const double time = c.milliseconds([&] {
-                for (Index r = 0; r < rotation.copies(); ++r) contestant.run(r);
-            });
-            if (round > 0) {
-                contestant.times.push_back(time / static_cast<double>(rotation.copies()));
-                continue;
-            }
+    report.run(
+        {sizeof(T) == 4 ? 's' : 'd', n, count, compares_a ? 0 : cols, bytes}, c, rotation.copies(),
+        std::move(contestants), [&](const Contestant& one) { rotation.restore(one.from_factors); },
+        [&](bool first) {
             const std::vector<T> result = compares_a ? rotation.first_a() : rotation.first_b();
-            if (&contestant == contestants.data()) expected = result;
-            contestant.difference = Rotation<T>::difference(result, expected, compares_a ? n : 0);
-        }
-    }
-    report.report({sizeof(T) == 4 ? 's' : 'd', n, count, compares_a ? 0 : cols, bytes}, contestants);
+            if (first) expected = result;
+            return Rotation<T>::difference(result, expected, compares_a ? n : 0);
+        });
 }
 
 template <class T>

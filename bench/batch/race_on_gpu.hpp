@@ -92,6 +92,30 @@ class RaceReport {
                    properties.multiProcessorCount, properties.l2CacheSize >> 20, rate / 1e9);
     }
 
+    /// Lets all run in turn over `batches`, whose contents restore(contestant) puts back before, and reports. A first
+    /// round is not timed: difference(whether the contestant is the first one) compares its results.
+    template <class Restore, class Difference>
+    void run(const RaceShape& shape, const TimedStream& gpu, Index batches, std::vector<Contestant> contestants,
+             const Restore& restore, const Difference& difference) {
+        constexpr int rounds = 5;
+        for (int round = 0; round <= rounds; ++round) {
+            for (Contestant& one : contestants) {
+                restore(one);
+                gpu.wait();
+                const double time = gpu.milliseconds([&] {
+                    for (Index r = 0; r < batches; ++r) one.run(r);
+                });
+                if (round > 0) {
+                    one.times.push_back(time / static_cast<double>(batches));
+                } else {
+                    one.difference = difference(&one == contestants.data());
+                }
+            }
+        }
+        report(shape, contestants);
+    }
+
+  private:
     /// A line for each contestant: milliseconds a batch, how many times as fast as the first one, and the time over
     /// that of moving the bytes once.
     void report(const RaceShape& shape, const std::vector<Contestant>& contestants) {
@@ -109,7 +133,6 @@ class RaceReport {
         std::fflush(table_);
     }
 
-  private:
     void record(const RaceShape& shape, const Contestant& vendor, const Contestant& own, double floor) {
         const double time = middle(own.times), other = middle(vendor.times);
         basalt::JsonRecord record;

@@ -75,11 +75,11 @@ TEMPLATE_TEST_CASE("lanes with several rows each factor and solve matrices", "[k
     check_orders_in_lanes<8, TestType>(5);
     check_orders_in_lanes<12, TestType>(9);
     check_orders_in_lanes<16, TestType>(9);
-    check_orders_in_lanes<24, TestType>(17);
     check_orders_in_lanes<20, TestType>(17);
+    check_orders_in_lanes<24, TestType>(17);
     check_orders_in_lanes<28, TestType>(25);
-    check_orders_in_lanes<36, TestType>(33);
     check_orders_in_lanes<32, TestType>(25);
+    check_orders_in_lanes<36, TestType>(33);
     check_orders_in_lanes<40, TestType>(35);
     check_orders_in_lanes<48, TestType>(43);
     check_orders_in_lanes<64, TestType>(59);
