@@ -353,18 +353,23 @@ TEST_CASE("a graph does not wait for tasks of others on which it does not depend
     Graph reading(runtime);
     Graph writing(runtime);
     Array<int> x(runtime, 1);
+    Array<int> y(runtime, 1);
     Gate gate;
     runtime.submit({}, write(x), [](View<int> x) { x[0] = 1; });
     runtime.wait();
-    reading.submit({}, read(x), [&](View<const int>) { gate.pass(); });
+    reading.submit({}, read(x), write(y), [&](View<const int>, View<int>) { gate.pass(); });
     gate.await_arrival();
     SECTION("renaming") {
         writing.submit({}, write(x), [](View<int> x) { x[0] = 2; });
         writing.wait();  // before, this waited for the reader of the old contents
     }
     SECTION("many readers") {
-        for (int i = 0; i < 200; ++i) reading.submit({}, read(x), [&](View<const int>) { gate.pass(); });
-        writing.submit({}, read(x), [](View<const int>) {});
+        for (int i = 0; i < 200; ++i) {
+            // They wait for the gate by their dependency on y. In their kernels they would block every worker, and the
+            // thread that waits below.
+            reading.submit({}, read(x), read(y), [](View<const int>, View<const int>) {});
+            writing.submit({}, read(x), [](View<const int>) {});
+        }
         writing.wait();
     }
     gate.open();
