@@ -129,8 +129,8 @@ template <class T>
 Matrix<T> qr_form(Runtime& runtime, const QrFactors<T>& qr, std::optional<Index> cols = {});
 
 /// Factors that any library has computed: the vectors v_j below the diagonal of A (m x k) and their `tau`, min(m, k)
-/// numbers, which are read until the tasks submitted here have run. Cores apply such a Q. Submits tasks and returns at
-/// once.
+/// numbers, which are read until the tasks submitted here have run. GPUs multiply by Q if A's columns lie there when
+/// this is called, as after load(..., Place::any()) with GPUs; otherwise cores do. Submits tasks and returns at once.
 template <class T>
 QrFactors<T> qr_adopt(Runtime& runtime, Matrix<T>& a, const T* tau);
 

@@ -48,4 +48,12 @@ struct ExplicitReflectors : Kernel<ExplicitReflectors<T>, void(View<const T> a, 
 template <class T>
 inline constexpr ExplicitReflectors<T> explicit_reflectors{};
 
+template <class T>
+struct GramMatrix : Kernel<GramMatrix<T>, void(View<const T> v, View<T> gram, T* workspace)> {};
+/// V^T V of a V that is much taller than wide. V is m x k, the result k x k, both row-major. `workspace` holds
+/// gram_matrix_workspace() elements; the CPU twin does not use it. The same input gives the same bits on GPUs with
+/// equally many multiprocessors.
+template <class T>
+inline constexpr GramMatrix<T> gram_matrix{};
+
 }  // namespace basalt::on_stream

@@ -47,11 +47,15 @@ class Operands {
         return View<T>::row_major(static_cast<T*>(array.data), m, n, array.ld);
     }
 
-    /// Right-hand sides in tiles as high as those of A, and no wider.
-    Matrix<T> right_hand_sides(Index m, Index n, TileShape tile) const {
-        Matrix<T> b(runtime_, m, n, {tile.height, std::clamp<Index>(n, 1, tile.width)}, "B");
-        b.load(columns(call_.b, m, n), place(call_.b, FactorMode::cpu));
+    /// Right-hand sides in tiles as high as those of A, and no wider. `array`: B, or B^T where it is the host's.
+    Matrix<T> right_hand_sides(View<T> array, TileShape tile) const {
+        Matrix<T> b(runtime_, array.rows(), array.cols(), {tile.height, std::clamp<Index>(array.cols(), 1, tile.width)},
+                    "B");
+        b.load(array, place(call_.b, FactorMode::cpu));
         return b;
+    }
+    Matrix<T> right_hand_sides(Index m, Index n, TileShape tile) const {
+        return right_hand_sides(columns(call_.b, m, n), tile);
     }
     /// Waits for everything. Afterwards store_right_hand_sides() copies within the host's memory, which cannot fail.
     void wait_for(const Matrix<T>& b) const {
@@ -59,9 +63,12 @@ class Operands {
         if (call_.b.memory.on_gpu) return;
         for (Index j = 0; j < b.tile_cols(); ++j) b.host_view(j);
     }
-    void store_right_hand_sides(const Matrix<T>& b) const {
-        b.store(columns(call_.b, b.rows(), b.cols()), place(call_.b, FactorMode::cpu));
+    void store_right_hand_sides(const Matrix<T>& b, View<T> array) const {
+        b.store(array, place(call_.b, FactorMode::cpu));
         runtime_.wait();
+    }
+    void store_right_hand_sides(const Matrix<T>& b) const {
+        store_right_hand_sides(b, columns(call_.b, b.rows(), b.cols()));
     }
 
     /// The diagonal of A, as a matrix of one row, which its memory allows: columns are ld + 1 elements apart.

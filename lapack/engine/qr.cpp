@@ -27,6 +27,8 @@ class QrArray {
     Matrix<T>& matrix() { return matrix_; }
     TileShape tile() const { return matrix_.tile_shape(); }
     QrFactors<T> factor() { return qr_factor(runtime_, matrix_, {.mode = mode_}); }
+    QrMode mode() const { return mode_; }
+    Place place() const { return place_; }
     KeptArray<T> keep() const { return {runtime_, array_, place_}; }
     void store() const {
         matrix_.store(array_, place_);
@@ -83,28 +85,38 @@ void geqrf(Runtime& runtime, Call& call) {
 template <class T>
 void orgqr(Runtime& runtime, Call& call) {
     const Operands<T> operands(runtime, call);
-    QrArray<T> reflectors(operands, call, Operands<T>::columns(call.a, call.m, call.k), QrMode::cpu);
+    QrArray<T> reflectors(operands, call, Operands<T>::columns(call.a, call.m, call.k));
     const std::vector<T> tau = operands.tau(call.k);
     const QrFactors<T> qr = qr_adopt(runtime, reflectors.matrix(), tau.data());
     const Matrix<T> q = qr_form(runtime, qr, call.n);
+    const View<T> array = Operands<T>::columns(call.a, call.m, call.n);
+    KeptArray<T> kept(runtime, array, reflectors.place());
     runtime.wait();
-    q.store(Operands<T>::columns(call.a, call.m, call.n), operands.place(call.a, QrMode::cpu));
-    runtime.wait();
+    kept.overwrite([&] {
+        q.store(array, reflectors.place());
+        runtime.wait();
+    });
 }
 
 template <class T>
 void ormqr(Runtime& runtime, Call& call) {
     const Operands<T> operands(runtime, call);
-    const Index order = call.side == 'L' ? call.m : call.n;
-    QrArray<T> reflectors(operands, call, Operands<T>::columns(call.a, order, call.k), QrMode::cpu);
+    const bool left = call.side == 'L', plain = call.trans == 'N';
+    QrArray<T> reflectors(operands, call, Operands<T>::columns(call.a, left ? call.m : call.n, call.k));
     const std::vector<T> tau = operands.tau(call.k);
     const QrFactors<T> qr = qr_adopt(runtime, reflectors.matrix(), tau.data());
-    constexpr Index widest = 256;
-    Matrix<T> c = operands.right_hand_sides(call.m, call.n, {reflectors.tile().height, widest});
-    qr_apply(runtime, qr, call.side == 'L' ? QrSide::left : QrSide::right,
-             call.trans == 'N' ? QrOp::plain : QrOp::transposed, c);
+    const bool on_cores = reflectors.mode() == QrMode::cpu;
+    // GPUs multiply from the left alone: C Q = (Q^T C^T)^T
+    const bool turns = !left && !on_cores && !call.b.memory.on_gpu;
+    constexpr Index widest_on_cores = 256;
+    const TileShape tile = reflectors.tile(), usual{tile.height, on_cores ? widest_on_cores : tile.width};
+    const View<T> array =
+        turns ? Operands<T>::rows(call.b, call.n, call.m) : Operands<T>::columns(call.b, call.m, call.n);
+    Matrix<T> c = operands.right_hand_sides(array, usual);
+    qr_apply(runtime, qr, left || turns ? QrSide::left : QrSide::right, plain != turns ? QrOp::plain : QrOp::transposed,
+             c);
     operands.wait_for(c);
-    operands.store_right_hand_sides(c);
+    operands.store_right_hand_sides(c, array);
 }
 
 // With fewer equations than unknowns, in A or in A^T, the factors are those of the transposed array: LAPACK's LQ.

@@ -1,7 +1,6 @@
 // Multiplying by the Q of a factorization, and forming it: a task for each panel and part of C.
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +22,6 @@ namespace {
 using detail::ColumnGpus;
 using detail::DatumAddresses;
 using detail::GpuReflections;
-using detail::gpus_to_solve_on;
 using detail::on_any_device;
 using detail::Panel;
 using detail::QrState;
@@ -93,16 +91,8 @@ class Reflections {
     }
 
     void prepare_gpus() {
-        if (qr_.runtime.gpus() == 0) return;
-        const Index columns = qr_.grid().shape().width;
-        const std::size_t own = GpuReflections<T>::bytes(qr_.runtime, rows(), qr_.nb, columns);
-        const std::size_t t = static_cast<std::size_t>(qr_.nb * qr_.nb) * sizeof(T);
-        gpus_ = gpus_to_solve_on(*qr_.a, own + t + c_.share_storage()->column_bytes());
-        if (gpus_.empty()) return;
-        std::call_once(qr_.reflections_made, [&] {
-            qr_.reflections_on_gpus = std::make_shared<GpuReflections<T>>(qr_.runtime, rows(), qr_.nb, columns);
-        });
-        c_.share_storage()->pin_what_is_at_home();
+        gpus_ = detail::gpus_for_reflections(qr_, c_.share_storage()->column_bytes());
+        if (!gpus_.empty()) c_.share_storage()->pin_what_is_at_home();
     }
 
     /// On the GPU that has the panel.

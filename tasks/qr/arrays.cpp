@@ -3,18 +3,13 @@
 #include <string>
 
 #include "basalt/qr.hpp"
-#include "kernels/cpu/qr/block_reflector.hpp"
-#include "kernels/cpu/qr/panel.hpp"
 #include "tasks/qr/copy_plan.hpp"
-#include "tasks/qr/state.hpp"
 
 namespace basalt {
 
 namespace {
 
-using detail::Panel;
 using detail::QrCopyPlan;
-using detail::QrState;
 
 /// The checks of arguments that LAPACK's routines make first.
 class Arguments {
@@ -49,6 +44,14 @@ Matrix<T> matrix_of(Runtime& runtime, Index m, Index n, const char* name) {
     return Matrix<T>(runtime, m, n, {usual.height, std::clamp<Index>(n, 1, widest)}, name);
 }
 
+/// As high and at most as wide tiles as the factors have.
+template <class T>
+Matrix<T> matrix_for_gpus(Runtime& runtime, View<T> c, TileShape tile) {
+    return Matrix<T>(runtime, c.rows(), c.cols(), {tile.height, std::clamp<Index>(c.cols(), 1, tile.width)}, "C");
+}
+
+QrOp opposite(QrOp op) { return op == QrOp::plain ? QrOp::transposed : QrOp::plain; }
+
 template <class T>
 bool all_zero(View<const T> a) {
     for (Index j = 0; j < a.cols(); ++j) {
@@ -66,23 +69,6 @@ View<const T> transposed_array(const T* a, Index m, Index n, Index lda) {
 }
 
 }  // namespace
-
-template <class T>
-QrFactors<T> qr_adopt(Runtime& runtime, Matrix<T>& a, const T* tau) {
-    if (&a.runtime() != &runtime) throw UsageError("qr_adopt: the matrix belongs to another runtime");
-    QrOptions options;
-    options.mode = QrMode::cpu;
-    const detail::QrChoices choices(runtime.tuning(), options, a.rows(), a.cols(), runtime.workers(), 0);
-    auto state = std::make_shared<QrState<T>>(runtime, a.share_storage(), choices);
-    for (int k = 0; k < static_cast<int>(state->panels.size()); ++k) {
-        const Panel& p = state->panels[static_cast<std::size_t>(k)];
-        runtime.submit({.name = "T", .tile = {k}, .place = Place::cpu()}, read(state->region(p, p.first, a.rows())),
-                       write(state->t_of(k)), [tau = tau + p.first](View<const T> panel, View<T> t) {
-                           triangle_of_reflectors<T>(panel, tau, t);
-                       });
-    }
-    return QrFactors<T>(std::move(state));
-}
 
 template <class T>
 void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, const QrOptions& options) {
@@ -119,14 +105,18 @@ void qr_apply(Runtime& runtime, QrSide side, QrOp op, Index m, Index n, Index k,
         .size("lda", lda, at_least_one(order))
         .size("ldc", ldc, at_least_one(m));
     arguments.array("A", a, order > 0 && k > 0).array("tau", tau, k > 0).array("C", c, m > 0 && n > 0);
-    Matrix<T> factors(runtime, order, k, default_qr_tile(runtime.tuning(), order, k), "A");
-    factors.load(View<const T>::column_major(a, order, k, lda));
-    Matrix<T> matrix = matrix_of<T>(runtime, m, n, "C");
-    const auto array = View<T>::column_major(c, m, n, ldc);
-    matrix.load(array);
+    const QrCopyPlan<T> plan(runtime, {}, order, k);
+    Matrix<T> factors(runtime, order, k, plan.tile, "A");
+    factors.load(View<const T>::column_major(a, order, k, lda), plan.place);
+    // GPUs multiply from the left alone: C Q = (Q^T C^T)^T
+    const bool on_gpus = plan.options.mode != QrMode::cpu, turns = on_gpus && side == QrSide::right;
+    const auto given = View<T>::column_major(c, m, n, ldc), array = turns ? transposed(given) : given;
+    Matrix<T> matrix = on_gpus ? matrix_for_gpus(runtime, array, plan.tile) : matrix_of<T>(runtime, m, n, "C");
+    const Place place = turns ? Place::cpu() : plan.place;
+    matrix.load(array, place);
     const auto qr = qr_adopt(runtime, factors, tau);
-    qr_apply(runtime, qr, side, op, matrix);
-    matrix.store(array);
+    qr_apply(runtime, qr, turns ? QrSide::left : side, turns ? opposite(op) : op, matrix);
+    matrix.store(array, place);
     runtime.wait();
 }
 
@@ -135,11 +125,12 @@ void qr_form(Runtime& runtime, Index m, Index n, Index k, T* a, Index lda, const
     const Arguments arguments("qr_form");
     arguments.size("m", m).size("n", n, 0, m).size("k", k, 0, n).size("lda", lda, at_least_one(m));
     arguments.array("A", a, m > 0 && n > 0).array("tau", tau, k > 0);
-    Matrix<T> factors(runtime, m, k, default_qr_tile(runtime.tuning(), m, k), "A");
-    factors.load(View<const T>::column_major(a, m, k, lda));
+    const QrCopyPlan<T> plan(runtime, {}, m, k);
+    Matrix<T> factors(runtime, m, k, plan.tile, "A");
+    factors.load(View<const T>::column_major(a, m, k, lda), plan.place);
     const auto qr = qr_adopt(runtime, factors, tau);
     const Matrix<T> q = qr_form(runtime, qr, n);
-    q.store(View<T>::column_major(a, m, n, lda));
+    q.store(View<T>::column_major(a, m, n, lda), plan.place);
     runtime.wait();
 }
 
@@ -183,8 +174,6 @@ Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index 
     return info;
 }
 
-template QrFactors<float> qr_adopt(Runtime&, Matrix<float>&, const float*);
-template QrFactors<double> qr_adopt(Runtime&, Matrix<double>&, const double*);
 template void qr_factor(Runtime&, Index, Index, float*, Index, float*, const QrOptions&);
 template void qr_factor(Runtime&, Index, Index, double*, Index, double*, const QrOptions&);
 template void qr_apply(Runtime&, QrSide, QrOp, Index, Index, Index, const float*, Index, const float*, float*, Index);

@@ -1,5 +1,9 @@
 #include "tasks/qr/gpu_reflections.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
 #include "kernels/cuda/qr/workspace.hpp"
 #include "tasks/on_gpus/column_groups.hpp"
 
@@ -11,7 +15,9 @@ ScratchLayout GpuReflections<T>::layout(Runtime& runtime, Index rows, Index nb, 
     const int processors = most_multiprocessors(runtime);
     // on an emulated GPU the kernels are the CPU's, which have their own workspace
     const Index workspace =
-        processors > 0 ? aligned(cuda_kernels::reflect_columns_workspace(rows, nb, columns, processors)) : line;
+        processors > 0 ? aligned(std::max(cuda_kernels::reflect_columns_workspace(rows, nb, columns, processors),
+                                          cuda_kernels::gram_matrix_workspace(nb, processors)))
+                       : line;
     ScratchLayout all;
     const Index gpus = runtime.gpus();
     all.add(
@@ -36,6 +42,22 @@ GpuReflections<T>::GpuReflections(Runtime& runtime, Index rows, Index nb, Index 
     memory_ = layout(runtime, rows, nb, columns, *this).make(runtime);
 }
 
+template <class T>
+ColumnGpus gpus_for_reflections(QrState<T>& qr, std::size_t more) {
+    if (qr.runtime.gpus() == 0) return {};
+    const Index rows = qr.grid().rows(), columns = qr.grid().shape().width;
+    const std::size_t t = static_cast<std::size_t>(qr.nb * qr.nb) * sizeof(T);
+    const ColumnGpus gpus =
+        gpus_to_solve_on(*qr.a, GpuReflections<T>::bytes(qr.runtime, rows, qr.nb, columns) + t + more);
+    if (gpus.empty()) return {};
+    std::call_once(qr.reflections_made, [&] {
+        qr.reflections_on_gpus = std::make_shared<GpuReflections<T>>(qr.runtime, rows, qr.nb, columns);
+    });
+    return gpus;
+}
+
+template ColumnGpus gpus_for_reflections(QrState<float>&, std::size_t);
+template ColumnGpus gpus_for_reflections(QrState<double>&, std::size_t);
 template struct GpuReflections<float>;
 template struct GpuReflections<double>;
 

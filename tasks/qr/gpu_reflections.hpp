@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "tasks/on_gpus/scratch_layout.hpp"
+#include "tasks/on_gpus/substitution_on_gpus.hpp"
+#include "tasks/qr/state.hpp"
 
 namespace basalt::detail {
 
@@ -27,8 +29,13 @@ struct GpuReflections {
   public:
     // by GPU
     std::vector<ScratchMatrix<T>> v;           ///< explicit, of a panel: rows x nb
-    std::vector<ScratchMatrix<T>> workspaces;  ///< of reflect_columns()
+    std::vector<ScratchMatrix<T>> workspaces;  ///< of reflect_columns() and gram_matrix()
 };
+
+/// The GPUs that have Q's panels, by tile column, if each has room for the buffers, which the state then has, and for
+/// `more` bytes. Otherwise empty: cores multiply by Q.
+template <class T>
+ColumnGpus gpus_for_reflections(QrState<T>& qr, std::size_t more);
 
 extern template struct GpuReflections<float>;
 extern template struct GpuReflections<double>;

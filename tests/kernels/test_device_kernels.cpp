@@ -122,6 +122,11 @@ TEMPLATE_TEST_CASE("blocks of reflectors are applied to tile columns", "[kernels
     check_reflected_columns<TestType>(twins);
 }
 
+TEMPLATE_TEST_CASE("products of a tall matrix with its own transpose are plain sums", "[kernels][sanitize]", float,
+                   double) {
+    check_gram_matrices<TestType>(twins);
+}
+
 TEMPLATE_TEST_CASE("panels of QR are the product of their factors", "[kernels][sanitize]", float, double) {
     check_qr_panels<TestType>(twins);
 }

@@ -110,6 +110,12 @@ TEMPLATE_TEST_CASE("blocks of reflectors are applied to tile columns on a GPU", 
     check_reflected_columns<TestType>(*gpu());
 }
 
+TEMPLATE_TEST_CASE("products of a tall matrix with its own transpose are plain sums on a GPU", "[cuda]", float,
+                   double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_gram_matrices<TestType>(*gpu());
+}
+
 TEMPLATE_TEST_CASE("panels of QR are the product of their factors on a GPU", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_qr_panels<TestType>(*gpu());

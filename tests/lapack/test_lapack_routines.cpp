@@ -16,7 +16,9 @@ namespace {
 template <class T>
 Dense<T> well_conditioned(Index m, Index n, unsigned seed, Index gap = 3) {
     Dense<T> a = random_dense<T>(m, n, seed, gap);
-    for (Index j = 0; j < std::min(m, n); ++j) a(j, j) += a(j, j) > 0 ? T(3) : T(-3);
+    // the singular values of the random part are about as large as a root of the order, at most
+    const T shift = 3 + std::sqrt(static_cast<T>(std::max(m, n)));
+    for (Index j = 0; j < std::min(m, n); ++j) a(j, j) += a(j, j) > 0 ? shift : -shift;
     return a;
 }
 

@@ -33,8 +33,8 @@ void explicit_reflectors(std::type_identity_t<View<const T>> panel, View<T> v);
 template <class T>
 void triangle_of_reflectors(std::type_identity_t<View<const T>> panel, const T* tau, View<T> t);
 
-/// The same of G = V^T V, of which only the elements above the diagonal are read. T(0:j, j) = -tau_j T(0:j, 0:j) G(0:j,
-/// j).
+/// The same of G = V^T V, of which only the elements above the diagonal are read. T may take its place. T(0:j, j) =
+/// -tau_j T(0:j, 0:j) G(0:j, j).
 template <class T>
 void triangle_of_gram(std::type_identity_t<View<const T>> gram, const T* tau, View<T> t) {
     for (Index j = 0; j < t.cols(); ++j) {

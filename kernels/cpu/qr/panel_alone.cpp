@@ -70,6 +70,12 @@ void run_on_cpu(StoreReflectors<T>, View<const T> v, View<const T> r, View<T> a)
     }
 }
 
+template <class T>
+void run_on_cpu(GramMatrix<T>, View<const T> v, View<T> gram, T*) {
+    const BlasSerial serial;
+    blas::gemm<T>(T{1}, transposed(v), v, T{0}, gram);
+}
+
 template <>
 const QrPanelFactor<float>::Cpu Code<QrPanelFactor<float>>::cpu = cpu_code<QrPanelFactor<float>>;
 template <>
@@ -86,5 +92,9 @@ template <>
 const ExplicitReflectors<float>::Cpu Code<ExplicitReflectors<float>>::cpu = cpu_code<ExplicitReflectors<float>>;
 template <>
 const ExplicitReflectors<double>::Cpu Code<ExplicitReflectors<double>>::cpu = cpu_code<ExplicitReflectors<double>>;
+template <>
+const GramMatrix<float>::Cpu Code<GramMatrix<float>>::cpu = cpu_code<GramMatrix<float>>;
+template <>
+const GramMatrix<double>::Cpu Code<GramMatrix<double>>::cpu = cpu_code<GramMatrix<double>>;
 
 }  // namespace basalt::on_stream

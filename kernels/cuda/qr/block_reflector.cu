@@ -97,6 +97,11 @@ void run_on_gpu(ExplicitReflectors<T>, Stream stream, View<const T> a, View<T> v
     cuda_detail::check_launch("explicit_kernel", stream);
 }
 
+template <class T>
+void run_on_gpu(GramMatrix<T>, Stream stream, View<const T> v, View<T> gram, T* workspace) {
+    cuda_detail::tall_product<T>(stream, v, v, gram, workspace);
+}
+
 template <>
 const ReflectColumns<float>::Gpu Code<ReflectColumns<float>>::gpu = gpu_code<ReflectColumns<float>>;
 template <>
@@ -109,6 +114,10 @@ template <>
 const ExplicitReflectors<float>::Gpu Code<ExplicitReflectors<float>>::gpu = gpu_code<ExplicitReflectors<float>>;
 template <>
 const ExplicitReflectors<double>::Gpu Code<ExplicitReflectors<double>>::gpu = gpu_code<ExplicitReflectors<double>>;
+template <>
+const GramMatrix<float>::Gpu Code<GramMatrix<float>>::gpu = gpu_code<GramMatrix<float>>;
+template <>
+const GramMatrix<double>::Gpu Code<GramMatrix<double>>::gpu = gpu_code<GramMatrix<double>>;
 
 }  // namespace basalt::on_stream
 

@@ -12,6 +12,7 @@ namespace basalt::cuda_detail {
 template <class T>
 std::size_t qr_panel_workspace(Index rows, Index cols, Index wide_leaves_from, int multiprocessors);
 Index reflect_columns_workspace(Index rows, Index k, Index columns, int multiprocessors, Multiplication products);
+Index tall_product_workspace(Index a, Index b, int multiprocessors);
 
 }  // namespace basalt::cuda_detail
 
@@ -30,6 +31,11 @@ inline Index reflect_columns_workspace(Index rows, Index k, Index columns, int m
                                        Multiplication products = Multiplication::plain) {
     return on_stream::on_gpus_only(
         [=] { return cuda_detail::reflect_columns_workspace(rows, k, columns, multiprocessors, products); });
+}
+
+/// Elements that gram_matrix() needs for k columns.
+inline Index gram_matrix_workspace(Index k, int multiprocessors) {
+    return on_stream::on_gpus_only([=] { return cuda_detail::tall_product_workspace(k, k, multiprocessors); });
 }
 
 }  // namespace basalt::cuda_kernels

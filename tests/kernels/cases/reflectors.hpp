@@ -102,6 +102,27 @@ void check_reflected_columns(Kernels& kernels) {
     }
 }
 
+template <class T, class Kernels>
+void check_gram_matrices(Kernels& kernels) {
+    for (const auto& [m, k] : {std::array<Index, 2>{1, 1}, {40, 8}, {300, 70}, {5000, 32}}) {
+        HostColumns<T> v(1, m, k, 1, 0), gram(1, k, k, 2, 0);
+        const Index elements = std::max<Index>(1, cuda_kernels::gram_matrix_workspace(k, kernels.multiprocessors()));
+        typename Kernels::template Memory<T> device_v(kernels, v.values), device_gram(kernels, gram.values),
+            workspace(kernels, std::vector<T>(at(elements)));
+        kernels(on_stream::gram_matrix<T>, View<const T>(v.on(device_v.data()).column(0)),
+                gram.on(device_gram.data()).column(0), workspace.data());
+        for (Index p = 0; p < k; ++p) {
+            for (Index q = 0; q < k; ++q) {
+                double sum = 0;
+                for (Index i = 0; i < m; ++i) sum += double{v.column(0)(i, p)} * double{v.column(0)(i, q)};
+                gram.column(0)(p, q) = static_cast<T>(sum);
+            }
+        }
+        INFO(m << " x " << k);
+        REQUIRE(distance(device_gram.read(), gram.values) <= 16 * tolerance<T>(m));
+    }
+}
+
 /// A = (I - V T V^T) (R, 0)^T, with V, R and T in their forms.
 template <class T, class Kernels>
 void check_qr_panels(Kernels& kernels) {

@@ -1,6 +1,9 @@
 #pragma once
 
 // What the tests of QR in the modes hybrid and gpu share, on emulated GPUs and on real ones.
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +11,7 @@
 #include "tests/common/shown.hpp"
 #include "tests/common/watchdog.hpp"
 #include "tests/tasks/on_gpus/gpu_machine.hpp"
+#include "tests/tasks/on_gpus/gpu_tables.hpp"
 #include "tests/tasks/qr/qr_oracle.hpp"
 
 namespace basalt_tests {
@@ -96,6 +100,54 @@ inline void check_no_numbers(basalt::Runtime& runtime, const QrShape& shape, Ind
             for (Index k = 0; k < std::ssize(f.tau); ++k)
                 CHECK(std::isnan(f.tau[static_cast<std::size_t>(k)]) == (k >= column));
         }
+    }
+}
+
+/// LAPACK's reflectors, in arrays on the host, on GPUs with tile columns of 32: Q formed, and applied from both sides.
+template <class T>
+void check_reflectors_of_lapack(const GpuMachine& machine, const std::vector<std::array<Index, 2>>& shapes) {
+    using basalt::QrOp;
+    using basalt::QrSide;
+    basalt::Config config = machine.config();
+    config.statistics = true;
+    config.tuning = gpu_tables_with([](basalt::GpuTuning& gpu) {
+        gpu.qr.sizes = {{basalt::any_size, 16, 16, 32}};
+        gpu.qr.least_work = 0;
+    });
+    basalt::Runtime runtime(config);
+    for (const auto& [m, k] : shapes) {
+        const QrResult<T> f = lapack_geqrf(random_dense<T>(m, k, 8));
+        for (const Index cols : {k, (k + m) / 2, m}) {
+            INFO(m << " x " << cols << " of " << k << " reflectors, " << machine.gpus << " GPUs");
+            Dense<T> q(m, cols);
+            for (Index j = 0; j < k; ++j) std::copy_n(&f.a(0, j), m, &q(0, j));
+            qr_form<T>(runtime, m, cols, k, q.values.data(), q.ld, f.tau.data());
+            CHECK(largest_difference(q, lapack_orgqr(f, cols)) < 100 * roundoff<T>);
+            CHECK(q.gap_untouched());
+        }
+        for (const QrSide side : {QrSide::left, QrSide::right}) {
+            for (const QrOp op : {QrOp::plain, QrOp::transposed}) {
+                const bool left = side == QrSide::left, plain = op == QrOp::plain;
+                INFO(m << " rows, " << k << " reflectors, " << (left ? "left" : "right")
+                       << (plain ? "" : ", transposed"));
+                const Dense<T> c = left ? random_dense<T>(m, 37, 5) : random_dense<T>(37, m, 5);
+                Dense<T> product = c;
+                qr_apply<T>(runtime, side, op, c.m, c.n, k, f.a.values.data(), f.a.ld, f.tau.data(),
+                            product.values.data(), product.ld);
+                CHECK(largest_difference(product, lapack_ormqr(left ? 'L' : 'R', plain ? 'N' : 'T', f, c)) <
+                      100 * roundoff<T>);
+                CHECK(product.gap_untouched());
+            }
+        }
+    }
+    const auto statistics = runtime.statistics().by_name;
+    for (const char* const name : {"V^T V", "apply Q"}) {
+        INFO(name);
+        const auto task = std::find_if(statistics.begin(), statistics.end(),
+                                       [&](const basalt::TaskStatistics& each) { return each.name == name; });
+        REQUIRE(task != statistics.end());
+        CHECK(task->count > 0);
+        CHECK(task->cores.count == 0);
     }
 }
 

@@ -216,6 +216,11 @@ TEMPLATE_TEST_CASE("QR on GPUs has LAPACK's ratios at ragged, tall and wide size
                             {20000, 100, {512, 100}, 100}});
 }
 
+TEMPLATE_TEST_CASE("GPUs multiply by the reflectors of LAPACK", "[cuda]", float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    check_reflectors_of_lapack<TestType>(machine(1), {{150, 90}, {77, 77}, {1, 1}, {900, 300}});
+}
+
 TEST_CASE("QR of a matrix larger than the memory cap goes by column groups on GPUs", "[cuda][medium]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     // 1500 columns of 1536 doubles in tile columns of 128: 1.6 MB each, 19 MB in all

@@ -113,6 +113,11 @@ TEMPLATE_TEST_CASE("LAPACK's ormqr and orgqr and ours agree on the factors of GP
     }
 }
 
+TEMPLATE_TEST_CASE("GPUs multiply by the reflectors of LAPACK", "", float, double) {
+    for (const int gpus : {1, 3})
+        check_reflectors_of_lapack<TestType>(GpuMachine{.gpus = gpus}, {{150, 90}, {77, 77}, {200, 1}, {1, 1}});
+}
+
 TEMPLATE_TEST_CASE("least squares of arrays on GPUs are LAPACK's gels, INFO of deficient ones too", "", float, double) {
     using T = TestType;
     const Index nrhs = 3;
