@@ -2,8 +2,10 @@
 
 usage: calls.py overhead
        calls.py versus [--n 4000] [--repeat 3]    set OMP_NUM_THREADS and BASALT_WORKERS to the same number
+       calls.py gpu [--n 16384] [--repeat 5]      PyTorch's and CuPy's arrays on GPU 0, against the call in C++
 
-`overhead` prints the median of the time of calls that do next to nothing in the library.
+`overhead` prints the median of the time of calls that do next to nothing in the library. `gpu` compares with what
+basalt.linalg calls, on arrays that are made before.
 """
 
 import argparse
@@ -77,13 +79,66 @@ def versus(n, repeat):
         print(f"{name}: {mine:.3f} s against {other:.3f} s, {other / mine:.2f} times as fast", flush=True)
 
 
+def medians(calls, repeat):
+    """Of their times, in turn, after one call of each that does not count."""
+    times = [[] for _ in calls]
+    for round in range(repeat + 1):
+        for own, call in zip(times, calls):
+            begin = time.perf_counter()
+            call()
+            if round > 0:
+                own.append(time.perf_counter() - begin)
+    return [statistics.median(own) for own in times]
+
+
+def on_gpu(n, repeat):
+    import basalt
+    import basalt.linalg as ours
+    from basalt import _basalt
+
+    rt = basalt.Runtime()
+    for name in ("torch", "cupy"):
+        try:
+            library = __import__(name)
+        except ImportError:
+            print(f"{name} is not there")
+            continue
+        rng = np.random.default_rng(0)
+        host = rng.standard_normal((n, n)) + np.sqrt(n) * np.eye(n)
+        to_gpu = (lambda x: library.from_numpy(x).cuda()) if name == "torch" else library.asarray
+        to_host = (lambda x: x.cpu().numpy()) if name == "torch" else library.asnumpy
+        a, spd, b = to_gpu(host), to_gpu(host @ host.T), to_gpu(rng.standard_normal((n, 1)))
+        columns, out, pivots = to_gpu(np.ascontiguousarray(host.T)), library.zeros_like(a), np.zeros(n, np.int64)
+        x = library.zeros_like(b)
+        cases = [("lu_factor, Fortran order", lambda: ours.lu_factor(columns.T, runtime=rt),
+                  lambda: _basalt.lu_factor(rt._core, columns.T, out.T, pivots)),
+                 ("lu_factor, C order", lambda: ours.lu_factor(a, runtime=rt),
+                  lambda: _basalt.lu_factor(rt._core, columns.T, out.T, pivots)),
+                 ("solve", lambda: ours.solve(a, b, runtime=rt),
+                  lambda: _basalt.solve(rt._core, a.T, b.reshape(1, n).T, x.reshape(1, n).T, 0, True, False)),
+                 ("cholesky", lambda: ours.cholesky(spd, runtime=rt),
+                  lambda: _basalt.cholesky(rt._core, spd.T, out.T, True))]
+        for what, python, cpp in cases:
+            own, plain = medians([python, cpp], repeat)
+            print(f"{name}, {what}: {own * 1e3:.2f} ms, in C++ {plain * 1e3:.2f} ms, {own / plain:.4f} of it", flush=True)
+        residual = np.abs(host @ to_host(ours.solve(a, b, runtime=rt)) - to_host(b)).max()
+        factor = to_host(ours.cholesky(spd, lower=True, runtime=rt))
+        error = np.abs(factor[-1] @ factor.T - to_host(spd)[-1]).max()
+        print(f"{name}: largest residual {residual:.1e}, of Cholesky's last row {error:.1e}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["overhead", "versus"])
-    parser.add_argument("--n", type=int, default=4000)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("what", choices=["overhead", "versus", "gpu"])
+    parser.add_argument("--n", type=int)
+    parser.add_argument("--repeat", type=int)
     given = parser.parse_args()
-    overhead() if given.what == "overhead" else versus(given.n, given.repeat)
+    if given.what == "overhead":
+        overhead()
+    elif given.what == "versus":
+        versus(given.n or 4000, given.repeat or 3)
+    else:
+        on_gpu(given.n or 16384, given.repeat or 5)
 
 
 main()

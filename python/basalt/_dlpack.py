@@ -25,6 +25,15 @@ def _library(array):
     return sys.modules[type(array).__module__.split(".")[0]]
 
 
+def _dtype(array):
+    """float64 and the like, whatever the library calls it."""
+    return str(array.dtype).rpartition(".")[2]
+
+
+def _in_c_order(array):
+    return array.is_contiguous() if hasattr(array, "is_contiguous") else array.flags.c_contiguous
+
+
 class _Foreign:
     def __init__(self, arrays, first):
         self._arrays = arrays
@@ -48,23 +57,32 @@ class _Foreign:
             assume = {"lower": "lower triangular", "upper": "upper triangular"}.get(kind, kind)
             return self._from_numpy(linalg.solve(*views, lower, assume_a=assume, transposed=transposed, method=method,
                                                  runtime=_Holder(core)))
-        if method is not None and (kind != "gen" or any("float64" not in str(each.dtype) for each in self._arrays)):
-            raise TypeError("method 'mixed' for arrays on GPUs: allowed are float64 and assume_a 'gen'")
         if kind not in ("gen", "pos"):
             raise TypeError(f"assume_a for arrays on GPUs: allowed are 'gen' and 'pos'")
         a, b = self._arrays
+        dtype = self._require_matrix(a, "a", square=True)
+        if method is not None and (kind != "gen" or dtype != "float64"):
+            raise TypeError("method 'mixed' for arrays on GPUs: allowed are float64 and assume_a 'gen'")
+        if len(b.shape) not in (1, 2) or b.shape[0] != a.shape[0]:
+            raise ValueError(f"b has shape {tuple(b.shape)}; allowed are a vector or a matrix with {a.shape[0]} rows, as "
+                             "a has")
+        if _dtype(b) != dtype:
+            raise TypeError(f"b has dtype {_dtype(b)}; allowed is that of a, {dtype}")
         vector = len(b.shape) == 1
-        # Rows of memory are columns: A in C order is A^T in Fortran order, which the GPU loads as it is.
+        # Rows of memory are columns: A in C order is A^T in Fortran order, which the GPU reads as it is.
         right = b.reshape(b.shape[0], 1) if vector else b
-        rows = self._copy(right.T)  # nrhs x n in C order: its memory is B in columns
-        which = 0 if kind == "gen" else 1 if not lower else 2  # of the transposed matrix
-        self._synchronize()
-        if method == "mixed":
-            info = _basalt.solve_mixed(core, self._copy(a).T, rows.T, rows.T, False, not transposed)
-        else:
-            info, _ = _basalt.solve(core, self._copy(a).T, rows.T, rows.T, which, not transposed)
-        if info > 0:
-            raise LinAlgError(f"the matrix is singular or not positive definite (INFO {info})")
+        columns = self._to_c_order(right.T)  # nrhs x n: its memory is B in columns
+        a = self._to_c_order(a.T if method == "mixed" and not transposed else a)
+        rows = self._library.zeros_like(columns)
+        if 0 not in b.shape:
+            which = 0 if kind == "gen" else 1 if not lower else 2  # of the transposed matrix
+            self._synchronize()
+            if method == "mixed":
+                info = _basalt.solve_mixed(core, a.T, columns.T, rows.T, False, False)
+            else:
+                info, _ = _basalt.solve(core, a.T, columns.T, rows.T, which, not transposed, False)
+            if info > 0:
+                raise LinAlgError(f"the matrix is singular or not positive definite (INFO {info})")
         return rows.reshape(b.shape[0]) if vector else rows.T
 
     def lu_factor(self, core):
@@ -73,32 +91,53 @@ class _Foreign:
         if not self._on_gpu:
             lu, pivots = linalg.lu_factor(np.from_dlpack(self._arrays[0]), runtime=_Holder(core))
             return self._from_numpy(lu), self._from_numpy(pivots)
-        columns = self._copy(self._arrays[0].T)  # in C order: its memory is A in columns
-        pivots = np.empty(min(columns.shape), np.int64)
-        self._synchronize()
-        _basalt.lu_factor(core, columns.T, columns.T, pivots)
-        return columns.T, pivots.astype(np.int32)
+        a = self._arrays[0]
+        self._require_matrix(a, "a", square=False)
+        # the memory of A^T in C order is A in columns
+        columns = self._to_c_order(a.T)
+        factors = self._library.zeros_like(columns) if _in_c_order(a.T) else columns
+        pivots = np.zeros(min(a.shape), np.int64)
+        if 0 not in a.shape:
+            self._synchronize()
+            _basalt.lu_factor(core, columns.T, factors.T, pivots)
+        return factors.T, pivots.astype(np.int32)
 
     def cholesky(self, core, lower):
         from . import linalg
 
         if not self._on_gpu:
             return self._from_numpy(linalg.cholesky(np.from_dlpack(self._arrays[0]), lower, runtime=_Holder(core)))
-        columns = self._copy(self._arrays[0].T)
-        self._synchronize()
-        info = _basalt.cholesky(core, columns.T, columns.T, bool(lower))
-        if info > 0:
-            raise LinAlgError(f"the leading minor of order {info} of the matrix is not positive definite")
-        return self._library.tril(columns.T) if lower else self._library.triu(columns.T)
+        a = self._arrays[0]
+        self._require_matrix(a, "a", square=True)
+        a = self._to_c_order(a)
+        factor = self._library.zeros_like(a)
+        if 0 not in a.shape:
+            self._synchronize()
+            # the lower triangle in C order is the upper one in Fortran order
+            info = _basalt.cholesky(core, a.T, factor.T, not lower)
+            if info > 0:
+                raise LinAlgError(f"the leading minor of order {info} of the matrix is not positive definite")
+        return factor
+
+    @staticmethod
+    def _require_matrix(array, name, square):
+        """Returns its type."""
+        shape = tuple(array.shape)
+        if len(shape) != 2 or square and shape[0] != shape[1]:
+            raise ValueError(f"{name} has shape {shape}; allowed on GPUs is a {'square ' if square else ''}matrix")
+        dtype = _dtype(array)
+        if dtype not in ("float64", "float32"):
+            raise TypeError(f"{name} has dtype {dtype}; allowed on GPUs are float64 and float32")
+        return dtype
 
     def _from_numpy(self, array):
         return self._library.from_dlpack(array)
 
-    def _copy(self, array):
-        """A copy in C order, in the same memory."""
-        if hasattr(array, "contiguous"):  # PyTorch
-            return array.contiguous().clone()
-        return self._library.ascontiguousarray(array) + 0
+    def _to_c_order(self, array):
+        """The array itself if it is in C order, otherwise a copy that is, in the same memory."""
+        if _in_c_order(array):
+            return array
+        return array.contiguous() if hasattr(array, "contiguous") else self._library.ascontiguousarray(array)
 
     def _synchronize(self):
         """What was computed on streams of the library's own is complete."""

@@ -144,7 +144,7 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
 def _solve_into(runtime, a, b, x, kind, transposed):
     if a.size == 0 or b.size == 0:
         return
-    info, rcond = _basalt.solve(_core(runtime), plain(a), columns(plain(b)), columns(x), kind, transposed)
+    info, rcond = _basalt.solve(_core(runtime), plain(a), columns(plain(b)), columns(x), kind, transposed, True)
     _require_success(info, kind != _GENERAL)
     _warn_if_ill_conditioned(rcond, a.dtype)
 

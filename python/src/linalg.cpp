@@ -118,16 +118,17 @@ FactorsOwner factored_for(Kind kind, const MatrixOwner& matrix) {
     });
 }
 
-/// X of A X = B or A^T X = B. Returns INFO and, if it is 0, the reciprocal condition number; X is written then.
-std::pair<int64_t, double> solve(PyRuntime& runtime, const In& a, const In& b, const Out& x, int kind,
-                                 bool transposed) {
+/// X of A X = B or A^T X = B. Returns INFO and, if it is 0 and `condition`, the reciprocal condition number, otherwise 1;
+/// X is written if INFO is 0.
+std::pair<int64_t, double> solve(PyRuntime& runtime, const In& a, const In& b, const Out& x, int kind, bool transposed,
+                                 bool condition) {
     const Operand matrix = operand(a), right = operand(b), solution = operand(x);
     std::pair<int64_t, double> outcome{0, 1};
     calculate(runtime, product(matrix.rows, matrix.rows, matrix.rows + right.cols), [&] {
         basalt_runtime* const rt = runtime.handle();
         const MatrixOwner tiles = loaded(rt, matrix);
         double norm = 0;
-        check(basalt_matrix_norm(tiles.get(), &norm));
+        if (condition) check(basalt_matrix_norm(tiles.get(), &norm));
         const FactorsOwner factors = factored_for(static_cast<Kind>(kind), tiles);
         outcome.first = info_of(factors);
         if (outcome.first != 0) return wait(rt);
@@ -135,7 +136,7 @@ std::pair<int64_t, double> solve(PyRuntime& runtime, const In& a, const In& b, c
         check(transposed ? basalt_factors_solve_transposed(factors.get(), columns.get())
                          : basalt_factors_solve(factors.get(), columns.get()));
         store(columns, solution);
-        check(basalt_factors_reciprocal_condition(factors.get(), norm, &outcome.second));
+        if (condition) check(basalt_factors_reciprocal_condition(factors.get(), norm, &outcome.second));
         wait(rt);
     });
     return outcome;

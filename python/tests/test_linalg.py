@@ -8,6 +8,7 @@ import scipy.linalg as sl
 
 import basalt
 import basalt.linalg as bl
+from gpu_arrays import LikeCuPy, LikePyTorch
 
 SIZES = [0, 1, 2, 7, 130]
 TYPES = [np.float64, np.float32]
@@ -415,3 +416,59 @@ def test_arrays_of_other_libraries_come_back_as_theirs():
     close(bl.cholesky(Tensor(a), lower=True).array, np.linalg.cholesky(a), np.float64)
     with pytest.raises(TypeError, match="same library"):
         bl.solve(Tensor(a), [1.0] * 12)
+
+
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("library", [LikeCuPy, LikePyTorch])
+def test_arrays_on_gpus_are_solved_where_they_are(library, dtype, order):
+    with basalt.Runtime(workers=2, emulated_gpus=1) as runtime:
+        for n in (0, 1, 7, 90):
+            a, spd = ORDERS[order](general(n, dtype)), ORDERS[order](positive(n, dtype))
+            before = a.copy(), spd.copy()
+            lu, pivots = bl.lu_factor(library(a), runtime=runtime)
+            if n:
+                expected = sl.lu_factor(a)
+                close(lu.array, expected[0], dtype)
+                np.testing.assert_array_equal(pivots, expected[1])
+            for lower in (False, True):
+                one = spd.copy()  # the other triangle is not read
+                one[np.triu_indices(n, 1) if lower else np.tril_indices(n, -1)] = np.nan
+                factor = bl.cholesky(library(ORDERS[order](one)), lower, runtime=runtime).array
+                close(factor, sl.cholesky(spd, lower) if n else spd, dtype)
+            for columns in (None, 1, 3):
+                b = ORDERS[order](right(n, dtype, columns))
+                kept = b.copy()
+                for transposed in (False, True):
+                    x = bl.solve(library(a), library(b), transposed=transposed, runtime=runtime).array
+                    assert x.shape == b.shape and x.dtype == dtype
+                    close(a.T @ x if transposed else a @ x, b, dtype)
+                for lower in (False, True):
+                    x = bl.solve(library(spd), library(b), lower, assume_a="pos", runtime=runtime).array
+                    close(spd @ x, b, dtype)
+                for transposed in (False, True) if dtype == np.float64 else ():
+                    x = bl.solve(library(a), library(b), transposed=transposed, method="mixed", runtime=runtime).array
+                    close(a.T @ x if transposed else a @ x, b, dtype)
+                np.testing.assert_array_equal(b, kept)
+            np.testing.assert_array_equal(a, before[0])
+            np.testing.assert_array_equal(spd, before[1])
+
+
+def test_what_arrays_on_gpus_cannot_be_is_refused():
+    with basalt.Runtime(workers=2, emulated_gpus=1) as runtime:
+        a, b = LikeCuPy(general(5, np.float64)), LikeCuPy(right(5, np.float64, 2))
+        refused = [
+            (lambda: bl.solve(LikeCuPy(np.ones((3, 4))), b, runtime=runtime), ValueError, "a has shape (3, 4)"),
+            (lambda: bl.solve(a, LikeCuPy(np.ones(4)), runtime=runtime), ValueError, "b has shape (4,)"),
+            (lambda: bl.solve(a, LikeCuPy(np.ones((5, 1), np.float32)), runtime=runtime), TypeError, "dtype float32"),
+            (lambda: bl.solve(a, b, assume_a="sym", runtime=runtime), TypeError, "allowed are 'gen' and 'pos'"),
+            (lambda: bl.cholesky(LikeCuPy(np.ones((3, 4))), runtime=runtime), ValueError, "a square matrix"),
+            (lambda: bl.lu_factor(LikeCuPy(np.ones(3)), runtime=runtime), ValueError, "a has shape (3,)"),
+            (lambda: bl.lu_factor(LikeCuPy(np.ones((3, 3), np.int64)), runtime=runtime), TypeError, "dtype int64"),
+            (lambda: bl.solve(LikeCuPy(np.zeros((5, 5))), b, runtime=runtime), bl.LinAlgError, "INFO 1"),
+            (lambda: bl.cholesky(LikeCuPy(-np.eye(5)), runtime=runtime), bl.LinAlgError, "order 1"),
+        ]
+        for call, error, text in refused:
+            with pytest.raises(error) as raised:
+                call()
+            assert text in str(raised.value)
