@@ -1,5 +1,6 @@
-// bench_batch_factors_gpu: batched LU and QR on GPU 0 against cuBLAS, in turn, over rotating buffers that its L2 does
-// not hold. Each line has the largest difference of the solutions, or of R, from the vendor's.
+// bench_batch_factors_gpu: batched LU and QR on GPU 0 against cuBLAS, and Q against a loop of cuSOLVER's calls, in
+// turn, over rotating buffers that its L2 does not hold. Each line has the largest difference of the results from the
+// vendor's.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -13,6 +14,7 @@
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
+#include <cusolverDn.h>
 #include <basalt/batch_lu.hpp>
 #include <basalt/batch_qr.hpp>
 
@@ -30,6 +32,7 @@ using bench::RaceOptions;
 using bench::RaceReport;
 using bench::require_blas;
 using bench::require_cuda;
+using bench::require_solver;
 using Gpu = bench::TimedStream;
 
 constexpr Index different = 100;
@@ -51,7 +54,8 @@ class Batches {
           vendor_info_(static_cast<std::size_t>(count)),
           tau_(static_cast<std::size_t>(n * count)),
           list_(addresses(a_.data(), n * n, copies_ * count)),
-          tau_list_(addresses(tau_.data(), n, count)) {}
+          tau_list_(addresses(tau_.data(), n, count)),
+          work_(orgqr_elements()) {}
 
     Index copies() const { return copies_; }
     void restore() {
@@ -98,6 +102,26 @@ class Batches {
                          "geqrfBatched");
         }
     }
+    /// A call for each of the first matrices.
+    static constexpr Index in_loop = 50;
+    void vendor_q_of_some(Index r) {
+        const int n = static_cast<int>(n_), elements = static_cast<int>(work_.size());
+        for (Index k = 0; k < in_loop; ++k) {
+            T* const a = a_.data() + (r * count_ + k) * n_ * n_;
+            const T* const tau = tau_.data() + k * n_;
+            if constexpr (sizeof(T) == 4) {
+                require_solver(
+                    cusolverDnSorgqr(gpu_.solver, n, n, n, a, n, tau, work_.data(), elements, vendor_info_.data()),
+                    "orgqr");
+            } else {
+                require_solver(
+                    cusolverDnDorgqr(gpu_.solver, n, n, n, a, n, tau, work_.data(), elements, vendor_info_.data()),
+                    "orgqr");
+            }
+        }
+    }
+    /// The first matrices.
+    std::vector<T> some() const { return a_.head(static_cast<std::size_t>(in_loop * n_ * n_)); }
     /// Upper triangles of the first matrices.
     std::vector<T> upper() const {
         std::vector<T> values = a_.head(static_cast<std::size_t>(std::min(count_, different) * n_ * n_));
@@ -109,6 +133,18 @@ class Batches {
     }
 
   private:
+    std::size_t orgqr_elements() const {
+        const int n = static_cast<int>(n_);
+        int elements = 0;
+        if constexpr (sizeof(T) == 4) {
+            require_solver(cusolverDnSorgqr_bufferSize(gpu_.solver, n, n, n, a_.data(), n, tau_.data(), &elements),
+                           "orgqr_bufferSize");
+        } else {
+            require_solver(cusolverDnDorgqr_bufferSize(gpu_.solver, n, n, n, a_.data(), n, tau_.data(), &elements),
+                           "orgqr_bufferSize");
+        }
+        return static_cast<std::size_t>(elements);
+    }
     std::size_t size() const { return static_cast<std::size_t>(n_ * n_ * count_); }
     BatchView<T> matrices(Index r) const {
         return BatchView<T>::strided(a_.data() + r * n_ * n_ * count_, count_, n_, n_, n_, n_ * n_);
@@ -136,6 +172,7 @@ class Batches {
     OnGpu<int> vendor_numbers_, vendor_info_;
     OnGpu<T> tau_;
     OnGpu<T*> list_, tau_list_;
+    OnGpu<T> work_;
 };
 
 /// The largest difference of magnitudes, relative to the largest: signs of rows of R may differ.
@@ -150,18 +187,23 @@ double difference(const std::vector<T>& x, const std::vector<T>& y) {
     return largest / size;
 }
 
-/// Runs all in turn. A is read and written.
-template <class T>
+/// Runs all in turn on A, which prepare(batch) has changed before. A is read and written. Each has its result()
+/// compared with that of the first.
+template <class T, class Prepare, class Result>
 void contest(Gpu& gpu, RaceReport& report, Batches<T>& batches, Index n, Index count,
-             std::vector<Contestant> contestants) {
+             std::vector<Contestant> contestants, const Prepare& prepare, const Result& result) {
     std::vector<T> expected;
     report.run(
         {sizeof(T) == 4 ? 's' : 'd', n, count, 0, 2.0 * static_cast<double>(n * n * count) * sizeof(T)}, gpu,
-        batches.copies(), std::move(contestants), [&](const Contestant& /*one*/) { batches.restore(); },
+        batches.copies(), std::move(contestants),
+        [&](const Contestant& /*one*/) {
+            batches.restore();
+            for (Index r = 0; r < batches.copies(); ++r) prepare(r);
+        },
         [&](bool first) {
-            const std::vector<T> result = batches.upper();
-            if (first) expected = result;
-            return difference(result, expected);
+            const std::vector<T> found = result();
+            if (first) expected = found;
+            return difference(found, expected);
         });
 }
 
@@ -195,11 +237,17 @@ void race(Gpu& gpu, RaceReport& report, Index n) {
         qr.push_back({label("geqrf", plan), [&, plan](Index r) { batches.our_qr(r, plan); },
                       plan.width == qr_width ? "geqrf" : ""});
     }
-    // of whatever lies there: the time does not depend on it
-    qr.push_back({"orgqr (other work)", [&](Index r) { batches.our_q(r); }});
-    contest(gpu, report, batches, n, count, pivoted);
-    contest(gpu, report, batches, n, count, plain);
-    contest(gpu, report, batches, n, count, qr);
+    const double share = static_cast<double>(Batches<T>::in_loop) / static_cast<double>(count);
+    const std::vector<Contestant> q{
+        {"a loop of cuSOLVER's orgqr", [&](Index r) { batches.vendor_q_of_some(r); }, "", false, share},
+        {"orgqr", [&](Index r) { batches.our_q(r); }, "orgqr"}};
+    const auto nothing = [](Index) {};
+    const auto upper = [&] { return batches.upper(); };
+    contest(gpu, report, batches, n, count, pivoted, nothing, upper);
+    contest(gpu, report, batches, n, count, plain, nothing, upper);
+    contest(gpu, report, batches, n, count, qr, nothing, upper);
+    contest(
+        gpu, report, batches, n, count, q, [&](Index r) { batches.vendor_qr(r); }, [&] { return batches.some(); });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
+#include <cusolverDn.h>
 #include <basalt/device.hpp>
 
 /// What the benches of batches on GPU 0 share: memory, and a stream whose work is timed.
@@ -18,6 +19,10 @@ inline void require_cuda(cudaError_t status, const char* call) {
 }
 inline void require_blas(cublasStatus_t status, const char* call) {
     if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(std::string(call) + ": " + std::to_string(status));
+}
+
+inline void require_solver(cusolverStatus_t status, const char* call) {
+    if (status != CUSOLVER_STATUS_SUCCESS) throw std::runtime_error(std::string(call) + ": " + std::to_string(status));
 }
 
 /// Elements in the GPU's memory.
@@ -34,6 +39,7 @@ class OnGpu {
     OnGpu& operator=(const OnGpu&) = delete;
 
     T* data() const { return data_; }
+    std::size_t size() const { return size_; }
     void write(const std::vector<T>& values) {
         require_cuda(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
     }
@@ -50,16 +56,19 @@ class OnGpu {
     T* data_ = nullptr;
 };
 
-/// A stream with cuBLAS and two events, for as long as the bench runs.
+/// A stream with cuBLAS, cuSOLVER and two events, for as long as the bench runs.
 struct TimedStream {
     cudaStream_t stream;
     cublasHandle_t blas = nullptr;
+    cusolverDnHandle_t solver = nullptr;
     cudaEvent_t begin = nullptr, end = nullptr;
     basalt::BorrowedStream borrowed;
 
     TimedStream() : stream(make_stream()), borrowed(stream) {
         require_blas(cublasCreate(&blas), "cublasCreate");
         require_blas(cublasSetStream(blas, stream), "cublasSetStream");
+        require_solver(cusolverDnCreate(&solver), "cusolverDnCreate");
+        require_solver(cusolverDnSetStream(solver, stream), "cusolverDnSetStream");
         require_cuda(cudaEventCreate(&begin), "cudaEventCreate");
         require_cuda(cudaEventCreate(&end), "cudaEventCreate");
     }

@@ -68,6 +68,7 @@ struct Contestant {
     std::function<void(Index)> run;  ///< on batch r
     std::string routine = {};        ///< in records; empty: is not recorded
     bool from_factors = false;
+    double share = 1;                ///< of a batch that run() takes: its time is scaled up
     std::vector<double> times = {};  ///< milliseconds
     double difference = 0;           ///< of its results from those of the first contestant
 };
@@ -106,7 +107,7 @@ class RaceReport {
                     for (Index r = 0; r < batches; ++r) one.run(r);
                 });
                 if (round > 0) {
-                    one.times.push_back(time / static_cast<double>(batches));
+                    one.times.push_back(time / static_cast<double>(batches) / one.share);
                 } else {
                     one.difference = difference(&one == contestants.data());
                 }

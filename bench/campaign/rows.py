@@ -50,6 +50,7 @@ UNITS = {
     "x readwrite": Unit(("times_readwrite",), 1, 2, lower_is_better=True),
     "MB": Unit(("peak_mb",), 1, 1, lower_is_better=True),
     "%": Unit(("efficiency",), 100, 0),
+    "% of dgemm": Unit(("gemm_fraction",), 100, 0),
 }
 
 
