@@ -87,6 +87,8 @@ struct BatchCase {
         }
         return true;
     }
+    BatchView<T> view_a(T* data) const { return BatchView<T>::strided(data, count, n, n, ld, stride); }
+    BatchView<T> view_b(T* data) const { return BatchView<T>::strided(data, count, n, cols, ld, stride_b); }
     /// Whether right-hand sides of matrices that fail are as they were.
     bool failing_kept(const std::vector<T>& values) const {
         for (std::size_t i = 0; i < b.size(); ++i) {
