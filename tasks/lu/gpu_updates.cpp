@@ -61,8 +61,11 @@ template <class T>
 void GpuLuTasks<T>::update_beyond(int k, int next) {
     const PanelBlock& block = block_of(k);
     rt_.broadcast(block_rows(k), patience(k, block_of_panels), k);
-    update_columns({block.first, block.last, block_rows(k), g_.block_width, block_of_panels}, reach(k), end_of_group(),
-                   next);
+    const Factors factors{block.first, block.last, block_rows(k), g_.block_width, block_of_panels};
+    // tile columns one by one, since later ones may still be on their way from the host
+    for (ColumnPlace from = reach(k); from.tile_column < group_.last; from = {from.tile_column + 1, 0}) {
+        update_columns(factors, from, {from.tile_column + 1, 0}, next);
+    }
 }
 
 template <class T>

@@ -71,15 +71,11 @@ class HostColumns {
             }
             return;
         }
-        // U above the diagonal blocks is final first, L only after the last interchange. In this order no block waits
-        // in a buffer for long.
-        for (const bool upper : {true, false}) {
-            for_each_row_block([&](Index row, Index rows) {
-                for (Index j = 0; j < grid_.tile_cols(); ++j) {
-                    if ((grid_.first_col(j) >= row + rows) == upper) store_tile_column(j, row, rows, target);
-                }
-            });
-        }
+        // A step of LU or QR makes rows final in all columns, from the top: its interchanges touch none above. In this
+        // order no block waits in a buffer for long.
+        for_each_row_block([&](Index row, Index rows) {
+            for (Index j = 0; j < grid_.tile_cols(); ++j) store_tile_column(j, row, rows, target);
+        });
     }
 
   private:
@@ -152,23 +148,24 @@ class HostColumns {
         });
     }
 
-    // --- on GPUs ---
+    // --- on GPUs: on other streams than a factorization's updates, which are enqueued long before they run ---
 
     void pack(const TilePart& block, const Region<T>& buffer) const {
         const bool last = block.col + block.cols == grid_.tile_width(block.tile_column);
         const Index end = last ? grid_.shape().width : block.col + block.cols;  // the padding too
         const auto target = storage_.template region<T>(block.tile_column, 0, grid_.padded_rows(), block.col, end);
-        rt_.submit(options("pack", block, Place::gpu(gpu_of(block.tile_column))), read(buffer), write(target),
-                   on_any_device([grid = grid_, block](Stream stream, View<const T> from, View<T> to) {
-                       on_stream::pack_columns<T>(stream, grid, block.tile_column, block.col, from, to);
-                   }));
+        rt_.submit(
+            options("pack", block, Place::gpu(gpu_of(block.tile_column))), read(buffer), write(target),
+            on_any_device<KernelStreams::any>([grid = grid_, block](Stream stream, View<const T> from, View<T> to) {
+                on_stream::pack_columns<T>(stream, grid, block.tile_column, block.col, from, to);
+            }));
     }
 
     void unpack(const TilePart& block, const Region<T>& buffer) const {
         const auto source = storage_.template region<T>(block.tile_column, block.row, block.row + block.rows, block.col,
                                                         block.col + block.cols);
         rt_.submit(options("unpack", block, Place::gpu(gpu_of(block.tile_column))), read(source), write(buffer),
-                   on_any_device([](Stream stream, View<const T> from, View<T> to) {
+                   on_any_device<KernelStreams::any>([](Stream stream, View<const T> from, View<T> to) {
                        on_stream::unpack_window<T>(stream, from, to);
                    }));
     }
