@@ -46,6 +46,7 @@ constexpr StreamRole first_of_pool(StreamRole role) {
     return number < Config::most_gpu_streams - 1 ? StreamRole::compute : StreamRole::urgent_compute;
 }
 /// Whether kernels of tasks run on it.
+constexpr bool is_with_host(StreamRole role) { return role == StreamRole::from_host || role == StreamRole::to_host; }
 constexpr bool computes(StreamRole role) { return first_of_pool(role) <= StreamRole::urgent_compute; }
 /// "compute", "compute 2" for the second one of that pool, "from host".
 std::string name_of(StreamRole role);

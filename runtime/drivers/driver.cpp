@@ -20,13 +20,6 @@ namespace {
 // How long a task with a new name is expected to take: of those only a few are enqueued ahead, see StreamPool.
 constexpr std::int64_t assumed_ns = 125'000'000;
 
-// Copies without priority are enqueued a few at a time, so that an urgent copy finds few in front of it.
-constexpr std::size_t most_patient_copies = 4;
-
-// For how long ready tasks are enqueued, one after the other, before the next look at what the device has completed: a
-// look is a call for each stream that has work, which would hold up the launches of tasks that are ready together.
-constexpr std::int64_t between_looks_ns = 20'000;
-
 // Between two looks at the device. A GPU has a core for its driver; an emulated one shares the cores with its own
 // kernels.
 constexpr auto emulated_pause = std::chrono::microseconds(50);
@@ -122,72 +115,6 @@ bool Driver::sleep() {
     return !stop_ || pushed();
 }
 
-bool Driver::enqueue_ready() {
-    if (queued_.load(std::memory_order_acquire) == 0 || !enqueue_round()) return false;
-    const std::int64_t end = TraceRecorder::now() + between_looks_ns;
-    while (queued_.load(std::memory_order_acquire) > 0 && !p_.observers.left() && TraceRecorder::now() < end &&
-           enqueue_round()) {
-    }
-    return true;
-}
-
-/// Enqueues the best task of each stream that may go ahead; false when there is none.
-bool Driver::enqueue_round() {
-    bool any = false;
-    for (std::size_t i = 0; i < pool_.streams().size(); ++i) {
-        Task* task = take_ready(pool_.streams()[i]);
-        if (task == nullptr) continue;
-        enqueue(*task);
-        any = true;
-    }
-    for (const StreamRole first : {StreamRole::compute, StreamRole::urgent_compute})
-        any = enqueue_in_pool(first) || any;
-    return any;
-}
-
-Task* Driver::take_ready(StreamRole role) {
-    const std::lock_guard guard(lock_);
-    Queue& queue = ready_[static_cast<std::size_t>(role)];
-    if (queue.empty() || !may_be_next(*queue.top().task, role)) return nullptr;
-    Task* task = queue.top().task;
-    queue.pop();
-    queued_.fetch_sub(1, std::memory_order_relaxed);
-    return task;
-}
-
-bool Driver::may_be_next(const Task& task, StreamRole role) const {
-    if (task.on_device()->any_stream) return pool_.has_room_in_pool(role);
-    if (!computes(role) && task.priority <= 0 && stream(role).size() >= most_patient_copies) return false;
-    return pool_.has_room(role);
-}
-
-/// Enqueues the best task whose stream is not given. If it belongs behind another one, on a stream without room, it
-/// waits for that stream, and does not hold up the others.
-bool Driver::enqueue_in_pool(StreamRole first) {
-    Queue& queue = in_any_[static_cast<std::size_t>(first)];
-    Ready best{};
-    {
-        const std::lock_guard guard(lock_);
-        if (queue.empty()) return false;
-        best = queue.top();
-        queue.pop();
-    }
-    DeviceWork& work = *best.task->on_device();
-    // not under the lock: it may make a stream
-    const auto chosen = pool_.choose(first, work.waits);
-    if (chosen) work.role = *chosen;
-    const bool now = chosen && pool_.has_room_in_pool(*chosen);
-    if (!now) {
-        if (chosen) pool_.claim(*chosen);
-        const std::lock_guard guard(lock_);
-        (chosen ? ready_[static_cast<std::size_t>(*chosen)] : queue).push(best);
-        return chosen.has_value();
-    }
-    queued_.fetch_sub(1, std::memory_order_relaxed);
-    enqueue(*best.task);
-    return true;
-}
-
 void Driver::enqueue(Task& task) {
     DeviceWork& work = *task.on_device();
     const WorkInHand in_hand(&task);
@@ -276,6 +203,9 @@ bool Driver::complete_reached() {
             complete(flight);
             any = true;
         }
+    }
+    if (any) {
+        for (WaitingCopies& copies : waiting_) copies.look_again();
     }
     return any;
 }

@@ -10,12 +10,12 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <queue>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/core_claims.hpp"
+#include "runtime/drivers/ready_queue.hpp"
 #include "runtime/drivers/stream_pool.hpp"
 #include "runtime/drivers/suspects.hpp"
 #include "runtime/execution/completion.hpp"
@@ -88,15 +88,6 @@ class Driver final : public DeviceQueue {
     void stop();
 
   private:
-    struct Ready {
-        int priority;
-        std::uint64_t number;  ///< of arrival: first come, first served among equals
-        Task* task;
-        bool operator<(const Ready& other) const {
-            return priority != other.priority ? priority < other.priority : number > other.number;
-        }
-    };
-    using Queue = std::priority_queue<Ready>;
     struct InFlight {
         Task* task;
         std::int64_t enqueued;  ///< when
@@ -114,6 +105,9 @@ class Driver final : public DeviceQueue {
     bool enqueue_round();
     Task* take_ready(StreamRole role);
     bool may_be_next(const Task& task, StreamRole role) const;
+    bool may_take_patient_copy(StreamRole role) const;
+    Task* take_waiting(StreamRole role);
+    bool has_completed(const StreamPoint& point) const;
     bool enqueue_in_pool(StreamRole first);
     void enqueue(Task& task);
     /// What came of enqueueing a task's work.
@@ -147,9 +141,9 @@ class Driver final : public DeviceQueue {
     Device& device_;
     Worker worker_;
 
-    std::mutex lock_;                         // guards the queues, whether the thread sleeps and whether it is to end
-    std::array<Queue, stream_roles> ready_;   ///< one a stream: a long queue of kernels does not hold up copies
-    std::array<Queue, stream_pools> in_any_;  ///< those whose stream has not been chosen
+    std::mutex lock_;  // guards the queues, whether the thread sleeps and whether it is to end
+    std::array<ReadyQueue, stream_roles> ready_;   ///< one a stream: a long queue of kernels does not hold up copies
+    std::array<ReadyQueue, stream_pools> in_any_;  ///< those whose stream has not been chosen
     std::uint64_t arrivals_ = 0;
     std::condition_variable pushed_;
     std::atomic<std::size_t> queued_{0};
@@ -158,6 +152,7 @@ class Driver final : public DeviceQueue {
 
     // the driver's own
     std::array<std::deque<InFlight>, stream_roles> in_flight_;
+    std::array<WaitingCopies, named_streams> waiting_;  ///< of the streams between device and host
     struct Head {
         std::atomic<std::uint64_t> task{packed(TaskRef{})};
         std::atomic<std::int64_t> since{0};

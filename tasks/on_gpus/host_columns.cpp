@@ -10,6 +10,7 @@
 #include "runtime/engine/host_copies.hpp"
 #include "runtime/engine/runtime_access.hpp"
 #include "runtime/memory/host_pool.hpp"
+#include "tasks/on_gpus/priorities.hpp"
 #include "tiles/copy.hpp"
 
 namespace basalt::detail {
@@ -148,14 +149,21 @@ class HostColumns {
         });
     }
 
-    // --- on GPUs: on other streams than a factorization's updates, which are enqueued long before they run ---
+    // --- on GPUs: on other streams than a factorization's updates, which are enqueued long before they run, and
+    // urgent, or they would wait until an update has no blocks left to begin ---
+
+    TaskOptions on_gpu(TaskName name, const TilePart& block) const {
+        TaskOptions result = options(name, block, Place::gpu(gpu_of(block.tile_column)));
+        result.priority = urgent;
+        return result;
+    }
 
     void pack(const TilePart& block, const Region<T>& buffer) const {
         const bool last = block.col + block.cols == grid_.tile_width(block.tile_column);
         const Index end = last ? grid_.shape().width : block.col + block.cols;  // the padding too
         const auto target = storage_.template region<T>(block.tile_column, 0, grid_.padded_rows(), block.col, end);
         rt_.submit(
-            options("pack", block, Place::gpu(gpu_of(block.tile_column))), read(buffer), write(target),
+            on_gpu("pack", block), read(buffer), write(target),
             on_any_device<KernelStreams::any>([grid = grid_, block](Stream stream, View<const T> from, View<T> to) {
                 on_stream::pack_columns<T>(stream, grid, block.tile_column, block.col, from, to);
             }));
@@ -164,7 +172,7 @@ class HostColumns {
     void unpack(const TilePart& block, const Region<T>& buffer) const {
         const auto source = storage_.template region<T>(block.tile_column, block.row, block.row + block.rows, block.col,
                                                         block.col + block.cols);
-        rt_.submit(options("unpack", block, Place::gpu(gpu_of(block.tile_column))), read(source), write(buffer),
+        rt_.submit(on_gpu("unpack", block), read(source), write(buffer),
                    on_any_device<KernelStreams::any>([](Stream stream, View<const T> from, View<T> to) {
                        on_stream::unpack_window<T>(stream, from, to);
                    }));

@@ -93,6 +93,32 @@ TEST_CASE("copies are not held up by a long queue of kernels", "[sanitize]") {
     runtime->wait();
 }
 
+TEST_CASE("copies that wait for kernels do not hold up others", "[sanitize]") {
+    const Watchdog watchdog;
+    const auto runtime = DeviceSetting{}.runtime();
+    constexpr int waiting = 10;
+    std::vector<Array<int>> x;
+    for (int i = 0; i < waiting; ++i) x.emplace_back(*runtime, 10);
+    Array<int> y(*runtime, 10);
+    Gate gate;
+    std::atomic<int> read_x{0};
+    std::atomic<bool> read_y{false};
+    for (Array<int>& each : x) {
+        runtime->submit({.name = "waits", .place = Place::gpu(0)}, readwrite(each),
+                        gpu_kernel([&](Stream, View<int>) { gate.pass(); }));
+        runtime->submit({.place = Place::cpu()}, read(each), [&](View<const int>) { ++read_x; });
+    }
+    gate.await_arrival();
+    runtime->submit({.name = "does not", .priority = 1, .place = Place::gpu(0)}, readwrite(y),
+                    gpu_kernel([](Stream, View<int>) {}));
+    runtime->submit({.place = Place::cpu()}, read(y), [&](View<const int>) { read_y = true; });
+    CHECK(comes_true([&] { return read_y.load(); }));
+    CHECK(read_x == 0);
+    gate.open();
+    runtime->wait();
+    CHECK(read_x == waiting);
+}
+
 TEST_CASE("an urgent copy finds few patient ones in front of it") {
     const Watchdog watchdog;
     Emulation slow;
