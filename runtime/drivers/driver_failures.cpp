@@ -1,4 +1,6 @@
 // Tasks that fail on a GPU, and GPUs that are lost.
+#include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <exception>
 #include <optional>
@@ -9,6 +11,33 @@
 #include "runtime/execution/task_errors.hpp"
 
 namespace basalt::detail {
+
+namespace {
+
+/// Tasks that compute, if there are any: copies rarely fault.
+std::vector<Suspect> most_likely(std::vector<Suspect> suspects) {
+    const auto is_copy = [](const Suspect& suspect) { return !computes(suspect.stream); };
+    if (!std::all_of(suspects.begin(), suspects.end(), is_copy)) std::erase_if(suspects, is_copy);
+    return suspects;
+}
+
+/// What the error of `suspects[chosen]` says. `why` is what a call of the lost device said, which came after the fault
+/// and may have been about any task.
+std::string fault_text(const std::vector<Suspect>& suspects, std::size_t chosen, const std::string& why) {
+    std::string text =
+        why + "; it is the first task of stream '" + name_of(suspects[chosen].stream) + "' that did not complete";
+    if (suspects.size() == 1) return text;
+    text += ". On other streams that is ";
+    bool first = true;
+    for (std::size_t i = 0; i < suspects.size(); ++i) {
+        if (i == chosen) continue;
+        text += (first ? "" : ", ") + task_label(*suspects[i].task) + " ('" + name_of(suspects[i].stream) + "')";
+        first = false;
+    }
+    return text + ". One of them failed; CUDA_LAUNCH_BLOCKING=1 in the environment tells which one";
+}
+
+}  // namespace
 
 /// On a device that is lost: nothing that was enqueued uses the task any more. A successor is enqueued behind the
 /// points that the task itself had to wait for.

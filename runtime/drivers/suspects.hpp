@@ -1,9 +1,5 @@
 #pragma once
 
-#include <exception>
-#include <string>
-#include <vector>
-
 #include "runtime/device/device.hpp"
 #include "runtime/graph/task.hpp"
 
@@ -15,12 +11,5 @@ struct Suspect {
     Task* task;
     StreamRole stream;
 };
-
-/// Tasks that compute, if there are any: copies rarely fault.
-std::vector<Suspect> most_likely(std::vector<Suspect> suspects);
-
-/// What the error of `suspects[chosen]` says. `why` is what a call of the lost device said, which came after the fault
-/// and may have been about any task.
-std::string fault_text(const std::vector<Suspect>& suspects, std::size_t chosen, const std::string& why);
 
 }  // namespace basalt::detail
