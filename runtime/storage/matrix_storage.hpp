@@ -60,6 +60,10 @@ class MatrixStorage {
     /// The user gets that memory back when all tasks submitted so far have run. The tile columns must not be used
     /// afterwards.
     void give_back() { given_back_.store(true, std::memory_order_relaxed); }
+    /// Whether interchanges move rows of finished columns until the last step of a factorization: no column is final
+    /// before. It tells in which order the matrix is best copied to the host, and nothing else.
+    bool rows_move() const { return rows_move_.load(std::memory_order_relaxed); }
+    void set_rows_move() { rows_move_.store(true, std::memory_order_relaxed); }
     /// For copies between an array of the user's and the tile columns, through GPUs.
     HostStripes& stripes() { return stripes_; }
     /// Waits for the tasks that use tile column j.
@@ -100,6 +104,7 @@ class MatrixStorage {
     bool pinned_ = false;
     Adopted adopted_;
     std::atomic<bool> given_back_{false};
+    std::atomic<bool> rows_move_{false};
     std::vector<DatumHandle> columns_;  // declared after the slab: waited for and destroyed before it
     HostStripes stripes_;
 };

@@ -72,10 +72,19 @@ class HostColumns {
             }
             return;
         }
-        // A step of LU or QR makes rows final in all columns, from the top: its interchanges touch none above. In this
-        // order no block waits in a buffer for long.
+        // In the order in which a factorization makes them final, so that no block waits in a buffer for long: its
+        // steps are done with rows from the top, and but for interchanges of rows with columns from the left.
         for_each_row_block([&](Index row, Index rows) {
-            for (Index j = 0; j < grid_.tile_cols(); ++j) store_tile_column(j, row, rows, target);
+            for (Index j = 0; j < grid_.tile_cols(); ++j) {
+                const bool column_is_done = !storage_.rows_move() && grid_.first_col(j) < row + rows;
+                if (!column_is_done) {
+                    store_tile_column(j, row, rows, target);
+                } else if (grid_.first_col(j) >= row) {
+                    for_each_row_block([&](Index below, Index rows_below) {
+                        if (below >= row) store_tile_column(j, below, rows_below, target);
+                    });
+                }
+            }
         });
     }
 
