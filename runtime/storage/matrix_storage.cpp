@@ -21,7 +21,8 @@ MatrixStorage::MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t
       deal_(Deal::balanced, std::max(runtime.gpus(), 1)),
       element_size_(element_size),
       name_(std::move(name)),
-      stripes_(runtime, element_size) {
+      stripes_(runtime, element_size),
+      squares_(runtime, element_size) {
     const auto elements =
         static_cast<std::size_t>(grid.tile_column_size()) * static_cast<std::size_t>(grid.tile_cols());
     if (elements > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / element_size ||
@@ -58,6 +59,7 @@ void MatrixStorage::end() {
     }
     columns_.clear();  // waits for transfers
     stripes_.clear();
+    squares_.clear();
     if (pinned_) pinned_memory(*runtime_).unpin(slab_.data());
     runtime_ = nullptr;
 }

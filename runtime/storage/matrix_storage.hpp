@@ -66,6 +66,8 @@ class MatrixStorage {
     void set_rows_move() { rows_move_.store(true, std::memory_order_relaxed); }
     /// For copies between an array of the user's and the tile columns, through GPUs.
     HostStripes& stripes() { return stripes_; }
+    /// Of a triangle, the squares on the diagonal: small ones, since a stripe travels as a whole.
+    HostStripes& squares() { return squares_; }
     /// Waits for the tasks that use tile column j.
     void wait(Index j) const { wait_datum(columns_[static_cast<std::size_t>(j)]); }
 
@@ -106,7 +108,7 @@ class MatrixStorage {
     std::atomic<bool> given_back_{false};
     std::atomic<bool> rows_move_{false};
     std::vector<DatumHandle> columns_;  // declared after the slab: waited for and destroyed before it
-    HostStripes stripes_;
+    HostStripes stripes_, squares_;
 };
 
 }  // namespace basalt::detail

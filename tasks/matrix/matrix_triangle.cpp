@@ -5,7 +5,9 @@
 #include "basalt/matrix.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/storage/matrix_storage.hpp"
+#include "tasks/on_gpus/host_triangle.hpp"
 #include "tiles/copy.hpp"
+#include "tiles/copy_triangle.hpp"
 
 namespace basalt {
 
@@ -15,9 +17,6 @@ using detail::MatrixStorage;
 
 // Rows and columns of a window that one task converts; source and target stay in the cache.
 constexpr Index window_rows = 512, window_cols = 256;
-
-// Order of the squares on the diagonal that are copied by element.
-constexpr Index square_order = 32;
 
 /// Rows [row_begin, row_end) and columns [col_begin, col_end) of the matrix, inside one tile column. Either all
 /// elements belong to the triangle, or it is a square on the diagonal.
@@ -50,24 +49,9 @@ void for_each_window(const TileGrid& grid, Triangle triangle, const Visit& visit
     }
 }
 
-/// target = source for one triangle of two squares.
-template <class T>
-void copy_square(Triangle triangle, View<const T> source, View<T> target) {
-    const Index n = source.rows();
-    for (Index j = 0; j < n; j += square_order) {
-        const Index cols = std::min(square_order, n - j), end = j + cols;
-        const bool lower = triangle == Triangle::lower;
-        const Index first = lower ? end : 0, rows = lower ? n - end : j;
-        copy_elements<T>(source.block(first, j, rows, cols), target.block(first, j, rows, cols));
-        for (Index c = j; c < end; ++c) {
-            for (Index i = lower ? c : j; i < (lower ? end : c + 1); ++i) target(i, c) = source(i, c);
-        }
-    }
-}
-
 template <class T>
 void copy_window(const Window& window, Triangle triangle, View<const T> source, View<T> target) {
-    if (window.diagonal) return copy_square<T>(triangle, source, target);
+    if (window.diagonal) return copy_square_triangle<T>(triangle, source, target);
     copy_elements<T>(source, target, Caching::bypass);
 }
 
@@ -167,6 +151,9 @@ void Matrix<T>::load_triangle(Triangle triangle, View<const T> source, Place pla
     runtime();
     require_triangle("Matrix::load_triangle", source, storage_->grid());
     if (place.is_gpu()) return load_on_gpu(*storage_, triangle, source, place);
+    if (place.is_any() && detail::gpus_can_convert_triangle<T>(*storage_)) {
+        return detail::load_triangle_by_gpus(*storage_, triangle, source);
+    }
     load_on_cores(*storage_, triangle, source);
 }
 
@@ -175,6 +162,9 @@ void Matrix<T>::store_triangle(Triangle triangle, View<T> target, Place place) c
     runtime();
     require_triangle("Matrix::store_triangle", target, storage_->grid());
     if (place.is_gpu()) return store_on_gpu(*storage_, triangle, target, place);
+    if (place.is_any() && detail::gpus_can_convert_triangle<T>(*storage_)) {
+        return detail::store_triangle_by_gpus(*storage_, triangle, target);
+    }
     store_on_cores(*storage_, triangle, target);
 }
 

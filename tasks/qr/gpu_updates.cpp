@@ -26,7 +26,13 @@ void GpuQrTasks<T>::update_rest(int k, const ColumnPlace& first, std::optional<i
         if (mine.empty()) continue;
         const Index col_begin = mine.front() == first.tile_column ? first.col : 0;
         const bool waits = next && on_gpu(*next) && geometry_.owner(*next) == g;
-        submit_update(k, {.gpu = g, .gate = waits ? next : std::nullopt}, mine, col_begin, tile_width());
+        const Part part{.gpu = g, .gate = waits ? next : std::nullopt};
+        if (k > 0) {
+            submit_update(k, part, mine, col_begin, tile_width());
+            continue;
+        }
+        // a task for each tile column, since later ones may still be on their way from the host
+        for (const Index j : mine) submit_update(k, part, {j}, j == mine.front() ? col_begin : 0, tile_width());
     }
 }
 

@@ -3,6 +3,7 @@
 // What the tests of arrays on the host that GPUs convert share, on emulated GPUs and on real ones.
 
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,52 @@ void check_round_trip(Runtime& rt, const GpuMachine& machine, const LuShape& sha
     CHECK(equal(a, back));
     CHECK(back.gap_untouched());
     CHECK(stored(by_gpus) == stored(by_cores));
+}
+
+/// One triangle of an array goes to the tiles by GPUs and comes back, as columns or as rows. NaN on the other side are
+/// not read, and nothing is written there.
+template <class T>
+void check_triangle(Runtime& rt, const GpuMachine& machine, const LuShape& shape, bool pinned) {
+    using basalt::Triangle;
+    const Index n = shape.n;
+    for (const Triangle triangle : {Triangle::lower, Triangle::upper}) {
+        for (const bool by_columns : {false, true}) {
+            INFO(text(machine, shape, pinned)
+                 << (triangle == Triangle::lower ? ", lower" : ", upper") << (by_columns ? "" : ", by rows"));
+            Dense<T> a = random_dense<T>(n, n, 4, 5), back(n, n, 2);
+            const auto view = [&](Dense<T>& array) {
+                return by_columns ? array.view() : View<T>::row_major(array.values.data(), n, n, array.ld);
+            };
+            const View<T> source = view(a), target = view(back);
+            const auto inside = [&](Index i, Index j) { return triangle == Triangle::lower ? i >= j : i <= j; };
+            for (Index j = 0; j < n; ++j) {
+                for (Index i = 0; i < n; ++i) {
+                    target(i, j) = static_cast<T>(i - 2 * j);
+                    if (!inside(i, j)) source(i, j) = std::numeric_limits<T>::quiet_NaN();
+                }
+            }
+            const PinnedArray<T> pinned_a(rt, a, pinned), pinned_back(rt, back, pinned);
+            Matrix<T> tiles(rt, n, n, shape.tile);
+            tiles.load_triangle(triangle, source, Place::any());
+            tiles.store_triangle(triangle, target, Place::any());
+            rt.wait();
+            Index wrong = 0;
+            for (Index j = 0; j < n; ++j) {
+                for (Index i = 0; i < n; ++i) {
+                    if (target(i, j) != (inside(i, j) ? source(i, j) : static_cast<T>(i - 2 * j))) ++wrong;
+                }
+            }
+            CHECK(wrong == 0);
+            CHECK(back.gap_untouched());
+            Dense<T> on_cores(n, n);
+            tiles.store(on_cores.view());
+            rt.wait();
+            for (Index j = 0; j < n; ++j) {
+                for (Index i = 0; i < n; ++i) wrong += inside(i, j) && on_cores(i, j) != source(i, j) ? 1 : 0;
+            }
+            CHECK(wrong == 0);
+        }
+    }
 }
 
 /// Hybrid LU gives the same bits whether cores or GPUs convert its array.

@@ -108,6 +108,32 @@ TEST_CASE("pinned arrays go straight to the GPUs and nothing else does") {
     CHECK(equal(a, back));
 }
 
+TEMPLATE_TEST_CASE("a triangle of an array on the host goes to the tiles and back by GPUs, and nothing else",
+                   "[sanitize]", float, double) {
+    const Watchdog watchdog;
+    for (const int gpus : {1, 3}) {
+        const GpuMachine machine{.gpus = gpus};
+        Runtime rt(machine.config());
+        for (const LuShape& shape : shapes) {
+            for (const bool pinned : {false, true}) check_triangle<TestType>(rt, machine, shape, pinned);
+        }
+    }
+    const LuShape large{1300, 1300, {64, 640}, 64};  // several stripes and squares in a tile column
+    const GpuMachine machine{.gpus = 2};
+    Runtime rt(machine.config());
+    check_triangle<TestType>(rt, machine, large, true);
+}
+
+TEST_CASE("of a pinned triangle about half of the array travels") {
+    Runtime rt(GpuMachine{.gpus = 1}.config());
+    Dense<double> a = random_dense<double>(2000, 2000, 6, 3);
+    const PinnedArray<double> pinned_a(rt, a, true);
+    Matrix<double> tiles(rt, 2000, 2000, {512, 1000});
+    tiles.load_triangle(Triangle::lower, a.view(), Place::any());
+    rt.wait();
+    CHECK(static_cast<double>(statistics(rt, 0).bytes_copied) < 0.7 * 2000 * 2000 * sizeof(double));
+}
+
 TEST_CASE("the buffers of a store keep their places where memory is full") {
     const bool pinned = GENERATE(false, true);
     const Watchdog watchdog;

@@ -24,6 +24,17 @@ TEMPLATE_TEST_CASE("an array on the host goes to the tiles and back by GPUs as b
     }
 }
 
+TEMPLATE_TEST_CASE("a triangle of an array on the host goes to the tiles and back by GPUs, and nothing else", "[cuda]",
+                   float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    const Watchdog watchdog;
+    const GpuMachine machine{.gpus = 1, .workers = 4, .emulated = false};
+    Runtime rt(machine.config());
+    for (const LuShape& shape : {LuShape{1, 1, {16, 16}, 16}, {97, 97, {64, 64}, 32}, {1300, 1300, {64, 640}, 64}}) {
+        for (const bool pinned : {false, true}) check_triangle<TestType>(rt, machine, shape, pinned);
+    }
+}
+
 TEST_CASE("hybrid LU of an array on the host gives the same bits however the array comes and goes", "[cuda]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     for (const int gpus : {1, 2, 4}) {

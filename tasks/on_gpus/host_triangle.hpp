@@ -1,0 +1,21 @@
+#pragma once
+
+#include "basalt/triangle.hpp"
+#include "basalt/view.hpp"
+#include "runtime/storage/matrix_storage.hpp"
+
+namespace basalt::detail {
+
+/// Whether load_triangle_by_gpus() and store_triangle_by_gpus() are possible: there are GPUs, which hold all tile
+/// columns together, and the matrix is not empty.
+template <class T>
+bool gpus_can_convert_triangle(MatrixStorage& storage);
+
+/// As load_by_gpus() and store_by_gpus(), for one triangle of a square matrix. The array has unit row or unit column
+/// stride. Its elements on the other side of the diagonal are neither read nor written.
+template <class T>
+void load_triangle_by_gpus(MatrixStorage& storage, Triangle triangle, View<const T> source);
+template <class T>
+void store_triangle_by_gpus(MatrixStorage& storage, Triangle triangle, View<T> target);
+
+}  // namespace basalt::detail
