@@ -31,7 +31,7 @@ class CholeskyArray {
         return cholesky_factor(runtime_, matrix_, Triangle::lower, options);
     }
     CholeskyFactors<T> adopt() { return cholesky_adopt(runtime_, matrix_, Triangle::lower); }
-    KeptArray<T> keep() const { return {runtime_, array_, place_}; }
+    KeptArray<T> keep() const { return {runtime_, array_, place_, Triangle::lower}; }
     void store(const Matrix<T>& result) const {
         result.store_triangle(Triangle::lower, array_, place_);
         runtime_.wait();

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstddef>
+#include <cstdlib>
 #include <memory>
-#include <new>
+#include <optional>
 
 #include <basalt/runtime.hpp>
+#include <basalt/triangle.hpp>
 #include <basalt/view.hpp>
 
 namespace basalt::lapack {
@@ -14,18 +19,20 @@ namespace basalt::lapack {
 template <class T>
 class KeptArray {
   public:
-    /// `place`: who writes. An array in a GPU's memory is not kept: with the GPU the array is lost, too. Without memory
-    /// for the copy there is none.
-    KeptArray(Runtime& runtime, View<T> array, Place place) : array_(array) {
-        if (!place.is_any() || array.empty()) return;
-        copy_.reset(new (std::nothrow) T[static_cast<std::size_t>(array.size())]);
+    /// `place`: who writes. `triangle`: which alone is written, if not all of the array. An array in a GPU's memory is
+    /// not kept: with the GPU the array is lost, too. Without memory for the copy there is none.
+    KeptArray(Runtime& runtime, View<T> array, Place place, std::optional<Triangle> triangle = {})
+        : array_(by_columns(array)), triangle_(by_columns(array, triangle)) {
+        if (!place.is_any() || array_.empty()) return;
+        copy_.reset(allocate(static_cast<std::size_t>(array_.size()) * sizeof(T)));
         if (copy_ == nullptr) return;
         constexpr Index columns_a_task = 64;
-        for (Index j = 0; j < array.cols(); j += columns_a_task) {
-            const Index count = std::min(columns_a_task, array.cols() - j);
+        for (Index j = 0; j < array_.cols(); j += columns_a_task) {
+            const Index end = std::min(j + columns_a_task, array_.cols());
             runtime.submit({.name = "keep", .place = Place::cpu()},
-                           [from = array.block(0, j, array.rows(), count),
-                            to = kept().block(0, j, array.rows(), count)] { copy(from, to); });
+                           [from = array_, to = kept(), triangle = triangle_, j, end] {
+                               copy_columns(from, to, triangle, j, end);
+                           });
         }
     }
 
@@ -35,21 +42,47 @@ class KeptArray {
         try {
             write();
         } catch (...) {
-            if (copy_ != nullptr) copy(kept(), array_);
+            if (copy_ != nullptr) copy_columns(kept(), array_, triangle_, 0, array_.cols());
             throw;
         }
     }
 
   private:
+    struct Free {
+        void operator()(T* memory) const { std::free(memory); }
+    };
+
+    // its columns are contiguous, or those of its transpose
+    static View<T> by_columns(View<T> array) {
+        if (array.row_stride() == 1) return array;
+        return {array.data(), array.cols(), array.rows(), array.col_stride(), array.row_stride()};
+    }
+    static std::optional<Triangle> by_columns(View<T> array, std::optional<Triangle> triangle) {
+        if (!triangle || array.row_stride() == 1) return triangle;
+        return *triangle == Triangle::lower ? Triangle::upper : Triangle::lower;
+    }
+
+    /// On huge pages: the first touch of small ones takes longer than the copy. nullptr without memory.
+    static T* allocate(std::size_t bytes) {
+        constexpr std::size_t page = std::size_t{2} << 20;
+        const std::size_t rounded = (bytes + page - 1) / page * page;
+        void* const memory = std::aligned_alloc(page, rounded);
+        if (memory != nullptr) madvise(memory, rounded, MADV_HUGEPAGE);  // a hint: what it answers does not matter
+        return static_cast<T*>(memory);
+    }
+
     View<T> kept() const { return View<T>::column_major(copy_.get(), array_.rows(), array_.cols(), array_.rows()); }
-    static void copy(View<T> from, View<T> to) {
-        for (Index j = 0; j < from.cols(); ++j) {
-            for (Index i = 0; i < from.rows(); ++i) to(i, j) = from(i, j);
+    static void copy_columns(View<T> from, View<T> to, std::optional<Triangle> triangle, Index first, Index last) {
+        for (Index j = first; j < last; ++j) {
+            const Index begin = triangle == Triangle::lower ? j : 0;
+            const Index end = triangle == Triangle::upper ? j + 1 : from.rows();
+            std::copy_n(&from(begin, j), end - begin, &to(begin, j));
         }
     }
 
-    View<T> array_;
-    std::unique_ptr<T[]> copy_;
+    const View<T> array_;
+    const std::optional<Triangle> triangle_;
+    std::unique_ptr<T, Free> copy_;
 };
 
 }  // namespace basalt::lapack

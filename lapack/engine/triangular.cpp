@@ -22,7 +22,7 @@ class TriangularArray {
     TileShape tile() const { return matrix_.tile_shape(); }
     void solve(MatrixOp op, Matrix<T>& x) const { triangular_solve(runtime_, triangle_, diagonal_, op, matrix_, x); }
     Matrix<T> inverse() const { return triangular_inverse(runtime_, triangle_, diagonal_, matrix_); }
-    KeptArray<T> keep() const { return {runtime_, array_, place_}; }
+    KeptArray<T> keep() const { return {runtime_, array_, place_, triangle_}; }
     void store(const Matrix<T>& result) const {
         result.store_triangle(triangle_, array_, place_);
         runtime_.wait();
