@@ -183,6 +183,8 @@ def plotted(rows, records):
         conditions = row.conditions
         if (conditions.get("precision"), conditions.get("mode"), row.gpus, row.unit) != ("d", "gpu", 1, "Tflop/s"):
             continue
+        if conditions.get("data") != "device":
+            continue
         record = newest(row, records)
         if record is not None and record["m"] == record["n"]:
             found.setdefault(conditions["routine"], []).append((row, record))
