@@ -89,7 +89,9 @@ class Matrix {
     void store(View<T> target, Place place) const;
     /// The same for one triangle of a square matrix, with half of the work. In the array, elements on the other side of
     /// the diagonal are neither read nor written. In the matrix, they are unspecified after load_triangle(). The array
-    /// has unit row or unit column stride. Also throws UsageError for a matrix that is not square.
+    /// has unit row or unit column stride, and is converted by GPUs in either case. With Place::any() cores convert
+    /// where the GPUs do not hold all of the matrix, and what is on the host when it is stored. Also throws UsageError
+    /// for a matrix that is not square.
     void load_triangle(Triangle triangle, View<const T> source, Place place = Place::cpu());
     void store_triangle(Triangle triangle, View<T> target, Place place = Place::cpu()) const;
     /// Submits tasks that overwrite the matrix with the leading part of the generator's matrix, as generate() does.

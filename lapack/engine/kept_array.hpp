@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <optional>
 
@@ -26,13 +27,11 @@ class KeptArray {
         if (!place.is_any() || array_.empty()) return;
         copy_.reset(allocate(static_cast<std::size_t>(array_.size()) * sizeof(T)));
         if (copy_ == nullptr) return;
-        constexpr Index columns_a_task = 64;
-        for (Index j = 0; j < array_.cols(); j += columns_a_task) {
-            const Index end = std::min(j + columns_a_task, array_.cols());
-            runtime.submit({.name = "keep", .place = Place::cpu()},
-                           [from = array_, to = kept(), triangle = triangle_, j, end] {
-                               copy_columns(from, to, triangle, j, end);
-                           });
+        try {
+            submit_copies(runtime);
+        } catch (...) {
+            finish(runtime);  // those that were submitted write to the copy
+            throw;
         }
     }
 
@@ -69,6 +68,23 @@ class KeptArray {
         void* const memory = std::aligned_alloc(page, rounded);
         if (memory != nullptr) madvise(memory, rounded, MADV_HUGEPAGE);  // a hint: what it answers does not matter
         return static_cast<T*>(memory);
+    }
+
+    void submit_copies(Runtime& runtime) const {
+        constexpr Index columns_a_task = 64;
+        for (Index j = 0; j < array_.cols(); j += columns_a_task) {
+            const Index end = std::min(j + columns_a_task, array_.cols());
+            runtime.submit({.name = "keep", .place = Place::cpu()},
+                           [from = array_, to = kept(), triangle = triangle_, j, end] {
+                               copy_columns(from, to, triangle, j, end);
+                           });
+        }
+    }
+    static void finish(Runtime& runtime) {
+        try {
+            runtime.wait();
+        } catch (const std::exception&) {  // the first error tells enough
+        }
     }
 
     View<T> kept() const { return View<T>::column_major(copy_.get(), array_.rows(), array_.cols(), array_.rows()); }

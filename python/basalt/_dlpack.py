@@ -1,5 +1,6 @@
 """Arrays of other libraries, through DLPack: results are arrays of the same library in the same memory."""
 
+import contextlib
 import sys
 
 import numpy as np
@@ -40,6 +41,7 @@ class _Foreign:
         self._library = _library(first)
         device = first.__dlpack_device__()
         self._on_gpu = int(device[0]) in (_CUDA, _CUDA_MANAGED)
+        self._gpu = int(device[1])
         for k, array in enumerate(arrays):
             if not hasattr(array, "__dlpack_device__"):
                 raise TypeError(f"argument {k} is of type {type(array).__name__}; allowed is an array of the same "
@@ -57,8 +59,12 @@ class _Foreign:
             assume = {"lower": "lower triangular", "upper": "upper triangular"}.get(kind, kind)
             return self._from_numpy(linalg.solve(*views, lower, assume_a=assume, transposed=transposed, method=method,
                                                  runtime=_Holder(core)))
+        with self._device():
+            return self._solve_on_gpu(core, kind, lower, transposed, method)
+
+    def _solve_on_gpu(self, core, kind, lower, transposed, method):
         if kind not in ("gen", "pos"):
-            raise TypeError(f"assume_a for arrays on GPUs: allowed are 'gen' and 'pos'")
+            raise TypeError("assume_a for arrays on GPUs: allowed are 'gen' and 'pos'")
         a, b = self._arrays
         dtype = self._require_matrix(a, "a", square=True)
         if method is not None and (kind != "gen" or dtype != "float64"):
@@ -91,6 +97,10 @@ class _Foreign:
         if not self._on_gpu:
             lu, pivots = linalg.lu_factor(np.from_dlpack(self._arrays[0]), runtime=_Holder(core))
             return self._from_numpy(lu), self._from_numpy(pivots)
+        with self._device():
+            return self._lu_factor_on_gpu(core)
+
+    def _lu_factor_on_gpu(self, core):
         a = self._arrays[0]
         self._require_matrix(a, "a", square=False)
         # the memory of A^T in C order is A in columns
@@ -107,6 +117,10 @@ class _Foreign:
 
         if not self._on_gpu:
             return self._from_numpy(linalg.cholesky(np.from_dlpack(self._arrays[0]), lower, runtime=_Holder(core)))
+        with self._device():
+            return self._cholesky_on_gpu(core, lower)
+
+    def _cholesky_on_gpu(self, core, lower):
         a = self._arrays[0]
         self._require_matrix(a, "a", square=True)
         a = self._to_c_order(a)
@@ -139,13 +153,22 @@ class _Foreign:
             return array
         return array.contiguous() if hasattr(array, "contiguous") else self._library.ascontiguousarray(array)
 
+    def _device(self):
+        """A context in which the library's arrays are made on the GPU that has the given ones."""
+        cuda = getattr(self._library, "cuda", None)
+        if hasattr(cuda, "device") and hasattr(cuda, "synchronize"):  # PyTorch
+            return cuda.device(self._gpu)
+        if hasattr(cuda, "Device"):  # CuPy
+            return cuda.Device(self._gpu)
+        return contextlib.nullcontext()
+
     def _synchronize(self):
-        """What was computed on streams of the library's own is complete."""
+        """What was computed on that GPU, on streams of the library's own, is complete."""
         cuda = getattr(self._library, "cuda", None)
         if hasattr(cuda, "synchronize"):  # PyTorch
-            cuda.synchronize()
+            cuda.synchronize(self._gpu)
         elif hasattr(cuda, "Device"):  # CuPy
-            cuda.Device().synchronize()
+            cuda.Device(self._gpu).synchronize()
 
 
 class _Holder:

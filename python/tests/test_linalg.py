@@ -8,7 +8,7 @@ import scipy.linalg as sl
 
 import basalt
 import basalt.linalg as bl
-from gpu_arrays import LikeCuPy, LikePyTorch
+from gpu_arrays import LikeCuPy, LikePyTorch, waited_for
 
 SIZES = [0, 1, 2, 7, 130]
 TYPES = [np.float64, np.float32]
@@ -422,7 +422,7 @@ def test_arrays_of_other_libraries_come_back_as_theirs():
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("library", [LikeCuPy, LikePyTorch])
 def test_arrays_on_gpus_are_solved_where_they_are(library, dtype, order):
-    with basalt.Runtime(workers=2, emulated_gpus=1) as runtime:
+    with basalt.Runtime(workers=2, emulated_gpus=2) as runtime:
         for n in (0, 1, 7, 90):
             a, spd = ORDERS[order](general(n, dtype)), ORDERS[order](positive(n, dtype))
             before = a.copy(), spd.copy()
@@ -452,10 +452,11 @@ def test_arrays_on_gpus_are_solved_where_they_are(library, dtype, order):
                 np.testing.assert_array_equal(b, kept)
             np.testing.assert_array_equal(a, before[0])
             np.testing.assert_array_equal(spd, before[1])
+        assert waited_for() == {1}
 
 
 def test_what_arrays_on_gpus_cannot_be_is_refused():
-    with basalt.Runtime(workers=2, emulated_gpus=1) as runtime:
+    with basalt.Runtime(workers=2, emulated_gpus=2) as runtime:
         a, b = LikeCuPy(general(5, np.float64)), LikeCuPy(right(5, np.float64, 2))
         refused = [
             (lambda: bl.solve(LikeCuPy(np.ones((3, 4))), b, runtime=runtime), ValueError, "a has shape (3, 4)"),

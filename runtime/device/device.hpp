@@ -45,8 +45,9 @@ constexpr StreamRole first_of_pool(StreamRole role) {
     if (number < 0) return role;
     return number < Config::most_gpu_streams - 1 ? StreamRole::compute : StreamRole::urgent_compute;
 }
-/// Whether kernels of tasks run on it.
+/// Whether it copies between the device and the host.
 constexpr bool is_with_host(StreamRole role) { return role == StreamRole::from_host || role == StreamRole::to_host; }
+/// Whether kernels of tasks run on it.
 constexpr bool computes(StreamRole role) { return first_of_pool(role) <= StreamRole::urgent_compute; }
 /// "compute", "compute 2" for the second one of that pool, "from host".
 std::string name_of(StreamRole role);

@@ -200,12 +200,11 @@ bool Driver::complete_reached() {
             flights.pop_front();
             publish_head(pool_.streams()[i]);
             --in_flight_count_;
+            // before complete(), in which the thread may go on feeding the device
+            for (WaitingCopies& copies : waiting_) copies.look_again();
             complete(flight);
             any = true;
         }
-    }
-    if (any) {
-        for (WaitingCopies& copies : waiting_) copies.look_again();
     }
     return any;
 }

@@ -63,7 +63,7 @@ class MatrixStorage {
     /// Whether interchanges move rows of finished columns until the last step of a factorization: no column is final
     /// before. It tells in which order the matrix is best copied to the host, and nothing else.
     bool rows_move() const { return rows_move_.load(std::memory_order_relaxed); }
-    void set_rows_move() { rows_move_.store(true, std::memory_order_relaxed); }
+    void set_rows_move(bool move) { rows_move_.store(move, std::memory_order_relaxed); }
     /// For copies between an array of the user's and the tile columns, through GPUs.
     HostStripes& stripes() { return stripes_; }
     /// Of a triangle, the squares on the diagonal: small ones, since a stripe travels as a whole.

@@ -126,6 +126,7 @@ void submit_where_it_lies(CholeskyState<T>& state, const std::shared_ptr<GpuChol
 
 template <class T>
 void submit_cholesky_on_gpus(CholeskyState<T>& state, const CholeskyChoices& choices) {
+    state.a->set_rows_move(false);
     if (choices.left_looking.value_or(false) && state.triangle == Triangle::lower && state.runtime.gpus() > 1) {
         throw UsageError("CholeskyOptions::left_looking of a lower triangle on " +
                          std::to_string(state.runtime.gpus()) + " GPUs; allowed are one GPU, or the upper triangle");

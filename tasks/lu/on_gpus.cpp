@@ -101,7 +101,7 @@ template <class T>
 void submit_lu_on_gpus(LuState<T>& state, const LuChoices& choices) {
     const GpuLuPlan<T> plan(state.runtime, *state.a, choices);
     state.on_gpus = std::make_shared<GpuLuState<T>>(state, plan);
-    if (plan.choices.left_interchanges) state.a->set_rows_move();
+    state.a->set_rows_move(plan.choices.left_interchanges);
     state.panels_on_gpus = std::count_if(state.panels.begin(), state.panels.end(),
                                          [&](const Panel& p) { return plan.choices.on_gpu(p, state.grid().rows()); });
     GpuLuSubmission<T>(state, *state.on_gpus, plan.choices).submit();

@@ -151,7 +151,7 @@ void Matrix<T>::load_triangle(Triangle triangle, View<const T> source, Place pla
     runtime();
     require_triangle("Matrix::load_triangle", source, storage_->grid());
     if (place.is_gpu()) return load_on_gpu(*storage_, triangle, source, place);
-    if (place.is_any() && detail::gpus_can_convert_triangle<T>(*storage_)) {
+    if (place.is_any() && detail::gpus_can_convert_triangle<T>(*storage_, source)) {
         return detail::load_triangle_by_gpus(*storage_, triangle, source);
     }
     load_on_cores(*storage_, triangle, source);
@@ -162,7 +162,7 @@ void Matrix<T>::store_triangle(Triangle triangle, View<T> target, Place place) c
     runtime();
     require_triangle("Matrix::store_triangle", target, storage_->grid());
     if (place.is_gpu()) return store_on_gpu(*storage_, triangle, target, place);
-    if (place.is_any() && detail::gpus_can_convert_triangle<T>(*storage_)) {
+    if (place.is_any() && !detail::is_at_home(*storage_) && detail::gpus_can_convert_triangle<T>(*storage_, target)) {
         return detail::store_triangle_by_gpus(*storage_, triangle, target);
     }
     store_on_cores(*storage_, triangle, target);

@@ -112,10 +112,9 @@ class HostTriangle {
         const Region<T> stripe = stripe_for(part);
         const View<const T> from = window(source, part);
         if (on_diagonal(part)) {
-            copies_.runtime().submit(copies_.on_cores("copy in", part), write(stripe),
-                                     [from, triangle = triangle_of_window()](const Team& team, View<T> to) {
-                                         if (team.rank() == 0) copy_square_triangle<T>(triangle, from, to);
-                                     });
+            copies_.runtime().submit(
+                copies_.on_core("copy in", part), write(stripe),
+                [from, triangle = triangle_of_window()](View<T> to) { copy_square_triangle<T>(triangle, from, to); });
         } else {
             copies_.copy_in(part, from, stripe, through_host_);
         }
@@ -139,9 +138,9 @@ class HostTriangle {
             }));
         const View<T> to = window(target, part);
         if (on_diagonal(part)) {
-            copies_.runtime().submit(copies_.on_cores("copy out", part), read(stripe),
-                                     [to, triangle = triangle_of_window()](const Team& team, View<const T> from) {
-                                         if (team.rank() == 0) copy_square_triangle<T>(triangle, from, to);
+            copies_.runtime().submit(copies_.on_core("copy out", part), read(stripe),
+                                     [to, triangle = triangle_of_window()](View<const T> from) {
+                                         copy_square_triangle<T>(triangle, from, to);
                                      });
         } else {
             copies_.copy_out(part, stripe, to, through_host_);
@@ -162,9 +161,17 @@ class HostTriangle {
 }  // namespace
 
 template <class T>
-bool gpus_can_convert_triangle(MatrixStorage& storage) {
-    return gpu_data(storage.runtime()).gpus_to_deal_to() > 0 && storage.grid().rows() > 0 &&
+bool gpus_can_convert_triangle(MatrixStorage& storage, View<const T> array) {
+    const bool lines_apart = std::max(array.row_stride(), array.col_stride()) >= array.rows();
+    return gpu_data(storage.runtime()).gpus_to_deal_to() > 0 && lines_apart && !array.empty() &&
            StripeCopies<T>(storage).fits();
+}
+
+bool is_at_home(const MatrixStorage& storage) {
+    for (Index j = 0; j < storage.grid().tile_cols(); ++j) {
+        if (gpu_data(storage.runtime()).at_home(*storage.datum(j))) return true;
+    }
+    return false;
 }
 
 template <class T>
@@ -177,8 +184,8 @@ void store_triangle_by_gpus(MatrixStorage& storage, Triangle triangle, View<T> t
     HostTriangle<T>(storage, triangle, target).store(target);
 }
 
-template bool gpus_can_convert_triangle<float>(MatrixStorage&);
-template bool gpus_can_convert_triangle<double>(MatrixStorage&);
+template bool gpus_can_convert_triangle(MatrixStorage&, View<const float>);
+template bool gpus_can_convert_triangle(MatrixStorage&, View<const double>);
 template void load_triangle_by_gpus(MatrixStorage&, Triangle, View<const float>);
 template void load_triangle_by_gpus(MatrixStorage&, Triangle, View<const double>);
 template void store_triangle_by_gpus(MatrixStorage&, Triangle, View<float>);

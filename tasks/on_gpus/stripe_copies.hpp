@@ -76,9 +76,10 @@ class StripeCopies {
         result.priority = urgent;
         return result;
     }
-    /// A task of a gang that copies a part on cores.
+    /// A task that copies a part on a core, and of a gang that does so.
+    TaskOptions on_core(TaskName name, const TilePart& part) const { return options(name, part, Place::cpu()); }
     TaskOptions on_cores(TaskName name, const TilePart& part) const {
-        TaskOptions result = options(name, part, Place::cpu());
+        TaskOptions result = on_core(name, part);
         result.threads = {1, std::min(rt_.workers(), rt_.tuning().cpu.copying_threads)};
         return result;
     }

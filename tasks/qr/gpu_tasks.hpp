@@ -68,7 +68,8 @@ class GpuQrTasks {
         std::optional<int> gate;  ///< the panel whose gate it opens, if leading, and otherwise waits for
     };
     /// Step k on the GPU's tile columns, from col_begin of the first one.
-    void submit_update(int k, const Part& part, const std::vector<Index>& tile_columns, Index col_begin, Index col_end);
+    void submit_update(int k, const Part& part, const std::vector<Index>& tile_columns, Index col_begin, Index col_end,
+                       Multiplication how);
     /// How an update multiplies. On emulated devices slices are used wherever they may be.
     Multiplication products(Index rows, Index depth, Index cols) const;
 

@@ -15,7 +15,7 @@ void GpuQrTasks<T>::update_leading(int k, int next) {
     const Panel& p = panel(next);
     const std::optional<int> opened = g_.in_place ? std::optional(next) : std::nullopt;
     submit_update(k, {.gpu = geometry_.owner(next), .leading = true, .gate = opened}, {p.tile_column}, p.col_begin,
-                  p.col_end());
+                  p.col_end(), products(rows() - panel(k).first, panel(k).width, tile_width()));
 }
 
 template <class T>
@@ -27,12 +27,14 @@ void GpuQrTasks<T>::update_rest(int k, const ColumnPlace& first, std::optional<i
         const Index col_begin = mine.front() == first.tile_column ? first.col : 0;
         const bool waits = next && on_gpu(*next) && geometry_.owner(*next) == g;
         const Part part{.gpu = g, .gate = waits ? next : std::nullopt};
+        const Multiplication how =
+            products(rows() - panel(k).first, panel(k).width, static_cast<Index>(mine.size()) * tile_width());
         if (k > 0) {
-            submit_update(k, part, mine, col_begin, tile_width());
+            submit_update(k, part, mine, col_begin, tile_width(), how);
             continue;
         }
         // a task for each tile column, since later ones may still be on their way from the host
-        for (const Index j : mine) submit_update(k, part, {j}, j == mine.front() ? col_begin : 0, tile_width());
+        for (const Index j : mine) submit_update(k, part, {j}, j == mine.front() ? col_begin : 0, tile_width(), how);
     }
 }
 
@@ -45,7 +47,7 @@ Multiplication GpuQrTasks<T>::products(Index rows, Index depth, Index cols) cons
 
 template <class T>
 void GpuQrTasks<T>::submit_update(int k, const Part& part, const std::vector<Index>& tile_columns, Index col_begin,
-                                  Index col_end) {
+                                  Index col_end, Multiplication how) {
     const Panel& p = panel(k);
     const auto device = static_cast<std::size_t>(part.gpu);
     const ScratchMatrix<T>& workspace =
@@ -60,8 +62,6 @@ void GpuQrTasks<T>::submit_update(int k, const Part& part, const std::vector<Ind
         data.readwrite(matrix(j, p.first, first ? col_begin : 0, first ? col_end : tile_width()));
     }
     const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
-    const Multiplication how =
-        products(rows() - p.first, p.width, static_cast<Index>(tile_columns.size()) * tile_width());
     rt_.submit(
         {.name = part.leading ? TaskName("update leading") : TaskName("update"),
          .priority = part.leading ? urgent : after_urgent(k),

@@ -60,6 +60,7 @@ template <class T>
 void submit_qr_on_gpus(QrState<T>& state, const QrChoices& choices) {
     if (state.panels.empty()) return;
     state.on_gpus = std::make_shared<GpuQrState<T>>(state, choices);
+    state.a->set_rows_move(false);
     state.panels_on_gpus = std::count_if(state.panels.begin(), state.panels.end(),
                                          [&](const Panel& p) { return choices.on_gpu(p, state.grid().rows()); });
     GpuQrSubmission<T>(state, *state.on_gpus, choices).submit();

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -117,6 +118,22 @@ TEST_CASE("copies that wait for kernels do not hold up others", "[sanitize]") {
     gate.open();
     runtime->wait();
     CHECK(read_x == waiting);
+}
+
+TEST_CASE("a copy home runs while the kernel before it gives up the array", "[sanitize]") {
+    const Watchdog watchdog;
+    const auto runtime = DeviceSetting{}.runtime();
+    Gate gate;
+    std::atomic<int> read_x{0};
+    auto x = std::make_shared<Array<int>>(*runtime, 10);
+    runtime->submit({.place = Place::gpu(0)}, readwrite(*x),
+                    gpu_kernel([x, &gate](Stream, View<int>) { gate.pass(); }));
+    runtime->submit({.place = Place::cpu()}, read(*x), [&](View<const int>) { ++read_x; });
+    gate.await_arrival();
+    x.reset();  // the last one that has the array is the kernel, which the driver's thread destroys
+    gate.open();
+    runtime->wait();
+    CHECK(read_x == 1);
 }
 
 TEST_CASE("an urgent copy finds few patient ones in front of it") {

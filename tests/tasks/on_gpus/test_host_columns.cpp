@@ -1,4 +1,5 @@
 // A column-major array on the host that goes to tile columns and back by GPUs: emulated ones.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -124,14 +125,40 @@ TEMPLATE_TEST_CASE("a triangle of an array on the host goes to the tiles and bac
     check_triangle<TestType>(rt, machine, large, true);
 }
 
-TEST_CASE("of a pinned triangle about half of the array travels") {
-    Runtime rt(GpuMachine{.gpus = 1}.config());
-    Dense<double> a = random_dense<double>(2000, 2000, 6, 3);
-    const PinnedArray<double> pinned_a(rt, a, true);
-    Matrix<double> tiles(rt, 2000, 2000, {512, 1000});
-    tiles.load_triangle(Triangle::lower, a.view(), Place::any());
-    rt.wait();
-    CHECK(static_cast<double>(statistics(rt, 0).bytes_copied) < 0.7 * 2000 * 2000 * sizeof(double));
+TEST_CASE("of a pinned triangle about half of the array travels, from its columns or its rows") {
+    constexpr Index n = 2000;
+    constexpr double all = static_cast<double>(n * n) * sizeof(double);
+    for (const bool by_columns : {true, false}) {
+        Runtime rt(GpuMachine{.gpus = 1}.config());
+        Dense<double> a = random_dense<double>(n, n, 6, 3);
+        const PinnedArray<double> pinned_a(rt, a, true);
+        const View<double> view = by_columns ? a.view() : View<double>::row_major(a.values.data(), n, n, a.ld);
+        const auto bytes = [&] { return static_cast<double>(statistics(rt, 0).bytes_copied); };
+        Matrix<double> tiles(rt, n, n, {512, 1000});
+        tiles.load_triangle(Triangle::lower, view, Place::any());
+        rt.wait();
+        const double loaded = bytes();
+        CHECK(loaded > 0.5 * all);
+        CHECK(loaded < 0.7 * all);
+        tiles.store_triangle(Triangle::lower, view, Place::any());
+        rt.wait();
+        CHECK(bytes() - loaded > 0.5 * all);
+        CHECK(bytes() - loaded < 0.7 * all);
+    }
+}
+
+TEST_CASE("cores convert triangles that are on the host or do not fit on the GPUs") {
+    constexpr Index n = 300;
+    Dense<double> a = random_dense<double>(n, n, 6, 3), back(n, n);
+    for (const std::size_t memory : {std::size_t{0}, std::size_t{200'000}}) {
+        Runtime rt(GpuMachine{.gpus = 1, .memory = memory}.config());
+        Matrix<double> tiles(rt, n, n, {64, 64});
+        tiles.load_triangle(Triangle::upper, a.view(), memory == 0 ? Place::cpu() : Place::any());
+        tiles.store_triangle(Triangle::upper, back.view(), Place::any());
+        rt.wait();
+        CHECK(statistics(rt, 0).bytes_copied == 0);
+        for (Index j = 0; j < n; ++j) CHECK(std::equal(&back(0, j), &back(0, j) + j + 1, &a(0, j)));
+    }
 }
 
 TEST_CASE("the buffers of a store keep their places where memory is full") {
