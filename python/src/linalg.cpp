@@ -118,8 +118,8 @@ FactorsOwner factored_for(Kind kind, const MatrixOwner& matrix) {
     });
 }
 
-/// X of A X = B or A^T X = B. Returns INFO and, if it is 0 and `condition`, the reciprocal condition number, otherwise 1;
-/// X is written if INFO is 0.
+/// X of A X = B or A^T X = B. Returns INFO and, if it is 0 and `condition`, the reciprocal condition number, otherwise
+/// 1; X is written if INFO is 0.
 std::pair<int64_t, double> solve(PyRuntime& runtime, const In& a, const In& b, const Out& x, int kind, bool transposed,
                                  bool condition) {
     const Operand matrix = operand(a), right = operand(b), solution = operand(x);

@@ -40,6 +40,7 @@ MAY_INCLUDE = {
     "examples": set(),
     "bench": {"base", "tiles", "kernels", "runtime", "io"},
     "tests": {"base", "tiles", "kernels", "runtime", "io", "tuner", "tests/tasks"},
+    "tests/lapack": {"base", "tiles", "kernels", "runtime", "io", "lapack", "tests", "tests/tasks"},
     "tests/model": {"base", "runtime", "schedulers", "tests"},
     "tests/tasks": _TASKS | {"tests"},
     "tests/bench": {"base", "tiles", "kernels", "runtime", "io", "bench"},
