@@ -49,8 +49,10 @@ class Array {
 
     /// Borrows `size` elements of the user's memory until release() or destruction; never renamed. After a wait()
     /// outside of tasks, in the time until the next submission, the user's memory holds the array's contents and may be
-    /// read and written directly; tasks submitted afterwards see what was written there. Tasks on GPUs therefore copy
-    /// the array there once more after each wait(): data that stay on GPUs belong into an array that the runtime owns.
+    /// read and written directly; tasks submitted afterwards see what was written there. Where a GPU was lost that had
+    /// the contents, or their copy failed, every graph's next wait() throws DataError, unless it has another error to
+    /// throw. Tasks on GPUs copy the array there once more after each wait(): data that stay on GPUs belong into an
+    /// array that the runtime owns.
     static Array wrap(Runtime& runtime, T* data, Index size, const char* name = nullptr) {
         return Array(runtime, data, size, detail::Storage::borrowed, name);
     }
@@ -87,10 +89,10 @@ class Array {
     View<T> host_view() const { return View<T>(static_cast<T*>(detail::wait_datum(handle_)), size_); }
 
     /// Waits for the tasks that use the array, then gives it up. The memory of a wrapped array belongs to the user
-    /// again.
+    /// again; DataError, as of host_view(), where it does not hold the array's contents.
     void release() {
-        handle_.reset();
         size_ = 0;
+        detail::release_datum(handle_);
     }
 
     /// Gives up an array that the runtime owns, without waiting: its memory is freed behind the last task that uses

@@ -70,7 +70,8 @@ class SubmissionTarget {
 /// overwrites them.
 ///
 /// Each graph has a window of its own (Config::window). A thread in wait() runs tasks of any graph. Tasks on GPUs that
-/// write arrays wrapped around the user's memory are waited for by every graph's wait().
+/// write arrays wrapped around the user's memory are waited for by every graph's wait(), which throws DataError if the
+/// memory does not get its contents.
 ///
 /// Thread-safe like Runtime. Tasks submitted inside a task are that task's children, whatever graph it belongs to: a
 /// Graph is used outside tasks only, UsageError otherwise.

@@ -25,6 +25,7 @@ void GraphState::check_usable(const char* what) const {
 std::shared_ptr<GraphState> UserGraphs::make(Runtime& runtime, int priority) {
     auto state = std::make_shared<GraphState>(runtime, graph_, waiting_, *this, priority);
     state->check_usable("making a Graph");
+    state->scope.losses_seen = waiting_.losses();
     const std::lock_guard guard(lock_);
     std::erase_if(kept_, [](const auto& kept) { return kept->scope.outstanding.load(std::memory_order_acquire) == 1; });
     std::erase_if(graphs_, [](const auto& known) { return known.expired(); });

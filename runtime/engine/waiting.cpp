@@ -157,12 +157,27 @@ bool Waiting::wait_until(Deadline deadline) {
     {
         const std::lock_guard guard(graph.order.lock);  // another thread may submit
         if (!done()) return false;
+        if (p_.coherence != nullptr) p_.coherence->note_failed_homecomings();
         recover();
         outcome = graph.take_outcome();
     }
     rethrow(outcome);
+    throw_loss(graph);
     return true;
 }
+
+/// Each graph is told of what did not come home to the user's own arrays.
+void Waiting::throw_loss(Scope& graph) {
+    if (p_.coherence == nullptr) return;
+    std::optional<std::string> loss;
+    {
+        const std::lock_guard guard(graph.order.lock);
+        loss = p_.coherence->next_loss(graph.losses_seen);
+    }
+    if (loss) throw DataError(*loss);
+}
+
+std::size_t Waiting::losses() const { return p_.coherence != nullptr ? p_.coherence->losses() : 0; }
 
 bool Waiting::wait_for(std::chrono::nanoseconds limit) {
     constexpr auto forever = std::chrono::hours(24 * 365);

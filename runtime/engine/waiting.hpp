@@ -48,6 +48,8 @@ class Waiting {
     void cancel(Scope& graph);
     /// The graph that the calling thread works for.
     Scope& current_graph() { return p_.graph.current_graph(); }
+    /// Losses of contents of the user's own arrays so far, of which a new graph is not told.
+    std::size_t losses() const;
     /// Whether the graph that the calling thread submits to was cancelled.
     bool cancelled() const;
 
@@ -71,6 +73,7 @@ class Waiting {
     void report_stall(std::int64_t seconds);
     void finish_reductions(Scope& scope);
     void recover();
+    void throw_loss(Scope& graph);
     bool finished(const Scope& graph) const;
     bool on_driver_thread() const;
     [[noreturn]] static void refuse_to_nest(const Scope& scope);

@@ -184,16 +184,46 @@ void Coherence::bring_borrowed_home() {
         try {
             if (!r->valid_on(host_node)) transfers_.fetch(*r, host_node, {});
             r->abandon();  // the user may write it: the next task on a GPU takes it from there
+            std::erase(lost_, r);
         } catch (const DeviceError& error) {
-            spdlog::error("basalt: '{}' does not come home: {}", r->version->datum->name, error.what());
+            note_loss(*r, error.what());
         }
     }
+}
+
+void Coherence::note_failed_homecomings() {
+    const std::lock_guard guard(borrowed_lock_);
+    for (Residency* r : borrowed_) {
+        try {
+            check_home(*r);
+        } catch (const DeviceError& error) {
+            note_loss(*r, error.what());
+        }
+    }
+}
+
+/// Once, until the contents come home again.
+void Coherence::note_loss(const Residency& r, const char* why) {
+    if (std::find(lost_.begin(), lost_.end(), &r) != lost_.end()) return;
+    lost_.push_back(&r);
+    losses_.push_back("the memory of '" + std::string(r.version->datum->name) + "' does not hold its contents: " + why);
+}
+
+std::size_t Coherence::losses() const {
+    const std::lock_guard guard(borrowed_lock_);
+    return losses_.size();
+}
+
+std::optional<std::string> Coherence::next_loss(std::size_t& seen) const {
+    const std::lock_guard guard(borrowed_lock_);
+    return seen < losses_.size() ? std::optional(losses_[seen++]) : std::nullopt;
 }
 
 void Coherence::forget(Residency& r) {
     {
         const std::lock_guard guard(borrowed_lock_);
         std::erase(borrowed_, &r);
+        std::erase(lost_, &r);
     }
     failures_.forget(r);
     memory_.forget(r);

@@ -55,8 +55,13 @@ class Coherence final : public ResidencyOwner {
     Residency& residency(Version& version);
     void forget(Residency& residency) override;
     /// Brings the contents of the user's own arrays home, and gives up those on GPUs: once everything submitted so far
-    /// has run, the user may read and write the arrays. What a lost GPU held stays lost.
+    /// has run, the user may read and write the arrays. What a lost GPU held stays lost, which losses() counts.
     void bring_borrowed_home();
+    /// Everything submitted so far has run: counts what did not come home as lost, too.
+    void note_failed_homecomings();
+    std::size_t losses() const;
+    /// The text of loss number `seen`, which becomes one more; empty if there is none.
+    std::optional<std::string> next_loss(std::size_t& seen) const;
     DeviceMemory& memory() { return memory_; }
 
     /// Throws DeviceError where the last transfer to the host's memory is known to have failed.
@@ -78,9 +83,13 @@ class Coherence final : public ResidencyOwner {
     TransferFailures failures_;
     Transfers transfers_;
     DeviceMemory memory_;
-    SpinLock borrowed_lock_;            // guards borrowed_, since forget() comes without the root scope's lock
-    std::vector<Residency*> borrowed_;  ///< of the user's own arrays
-    std::vector<std::uint64_t> given_;  ///< tasks placed on each device, for choose_device()
+    void note_loss(const Residency& r, const char* why);
+
+    mutable SpinLock borrowed_lock_;      // guards what follows, since forget() comes without the root scope's lock
+    std::vector<Residency*> borrowed_;    ///< of the user's own arrays
+    std::vector<const Residency*> lost_;  ///< of them, those whose loss is noted
+    std::vector<std::string> losses_;     ///< for wait() to throw
+    std::vector<std::uint64_t> given_;    ///< tasks placed on each device, for choose_device()
 };
 
 }  // namespace basalt::detail

@@ -47,8 +47,7 @@ ColumnGpus gpus_for_reflections(QrState<T>& qr, std::size_t more) {
     if (qr.runtime.gpus() == 0) return {};
     const Index rows = qr.grid().rows(), columns = qr.grid().shape().width;
     const std::size_t t = static_cast<std::size_t>(qr.nb * qr.nb) * sizeof(T);
-    const ColumnGpus gpus =
-        gpus_to_solve_on(*qr.a, GpuReflections<T>::bytes(qr.runtime, rows, qr.nb, columns) + t + more);
+    ColumnGpus gpus = gpus_to_solve_on(*qr.a, GpuReflections<T>::bytes(qr.runtime, rows, qr.nb, columns) + t + more);
     if (gpus.empty()) return {};
     std::call_once(qr.reflections_made, [&] {
         qr.reflections_on_gpus = std::make_shared<GpuReflections<T>>(qr.runtime, rows, qr.nb, columns);

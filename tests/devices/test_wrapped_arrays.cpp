@@ -1,9 +1,15 @@
 // Arrays of the user's own memory that tasks on GPUs use: between wait() and the next submission they are the user's.
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "basalt/array.hpp"
+#include "basalt/graph.hpp"
 #include "basalt/runtime.hpp"
 #include "tests/common/catch.hpp"
+#include "tests/common/gate.hpp"
+#include "tests/common/mentions.hpp"
 #include "tests/common/watchdog.hpp"
 #include "tests/devices/device_tasks.hpp"
 
@@ -62,4 +68,83 @@ TEST_CASE("parts of a wrapped array that cores and GPUs write are all home after
     }
     CHECK(later[5] == 1);
     rt->wait();
+}
+
+namespace {
+
+/// A graph writes 42 to a wrapped array on GPU 0, and then something fails there: the GPU in another graph's kernel, or
+/// the copy home.
+struct LostArray {
+    explicit LostArray(bool copy_fails) {
+        Emulation emulation;
+        (copy_fails ? emulation.failing_copy : emulation.failing_kernel) = copy_fails ? 1 : 2;
+        emulation.failures_are_sticky = !copy_fails;
+        runtime = DeviceSetting{.emulation = emulation}.runtime();
+        x = Array<int>::wrap(*runtime, memory.data(), 4, "mine");
+        a.emplace(*runtime);
+        b.emplace(*runtime);
+        const auto set = [](View<int> v) { v[0] = 42; };
+        const auto none = cuda([](Stream) {});
+        const TaskHandle written = a->submit({.name = "set", .place = Place::gpu(0)}, write(x), set, none);
+        basalt_tests::comes_true([&] { return written.done(); });
+        if (copy_fails) return;
+        Array<int> other(*runtime, 4);
+        const TaskHandle failed = b->submit({.name = "fail", .place = Place::gpu(0)}, write(other), set, none);
+        basalt_tests::comes_true([&] { return failed.done(); });
+    }
+
+    std::vector<int> memory = std::vector<int>(4, 1);
+    std::unique_ptr<Runtime> runtime;
+    Array<int> x;
+    std::optional<Graph> a, b;
+};
+
+/// What wait() throws; empty: nothing.
+std::string error_of_wait(Graph& graph) {
+    try {
+        graph.wait();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("a wait tells that a wrapped array did not get its contents, whichever graph waits first", "[sanitize]") {
+    const Watchdog watchdog;
+    for (const bool copy_fails : {false, true}) {
+        for (const bool own_graph_first : {true, false}) {
+            INFO((copy_fails ? "copy" : "kernel") << (own_graph_first ? ", own graph first" : ", other graph first"));
+            LostArray lost(copy_fails);
+            Graph& first = own_graph_first ? *lost.a : *lost.b;
+            Graph& second = own_graph_first ? *lost.b : *lost.a;
+            const std::string one = error_of_wait(first), two = error_of_wait(second);
+            CHECK(!one.empty());
+            CHECK(!two.empty());
+            CHECK(basalt_tests::mentions(own_graph_first ? one : two, "mine"));
+            CHECK(lost.memory[0] == 1);
+            CHECK_THROWS_AS(lost.x.release(), DataError);
+            CHECK(lost.x.size() == 0);
+            Graph later(*lost.runtime);
+            CHECK(error_of_wait(later).empty());
+            for (Graph* graph : {&*lost.a, &*lost.b}) {  // each is told once
+                error_of_wait(*graph);
+                CHECK(error_of_wait(*graph).empty());
+            }
+        }
+    }
+}
+
+TEST_CASE("the runtime's own wait tells of wrapped arrays that did not get their contents") {
+    const Watchdog watchdog;
+    LostArray lost(false);
+    std::string text;
+    try {
+        lost.runtime->wait();
+    } catch (const DataError& error) {
+        text = error.what();
+    }
+    CHECK(basalt_tests::mentions(text, "the memory of 'mine' does not hold its contents"));
+    CHECK_THROWS_AS(lost.x.host_view(), Error);
 }
