@@ -89,10 +89,10 @@ class Array {
     View<T> host_view() const { return View<T>(static_cast<T*>(detail::wait_datum(handle_)), size_); }
 
     /// Waits for the tasks that use the array, then gives it up. The memory of a wrapped array belongs to the user
-    /// again; DataError, as of host_view(), where it does not hold the array's contents.
+    /// again. That it does not hold the array's contents is only logged here: wait() before tells.
     void release() {
+        handle_.reset();
         size_ = 0;
-        detail::release_datum(handle_);
     }
 
     /// Gives up an array that the runtime owns, without waiting: its memory is freed behind the last task that uses

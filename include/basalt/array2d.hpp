@@ -84,11 +84,7 @@ class Array2D {
     /// As those of Array; element (i, j) is view(i, j).
     View<T> host_overwrite() const { return view(detail::wait_datum_to_overwrite(handle_)); }
     View<T> host_view() const { return view(detail::wait_datum(handle_)); }
-    void release() {
-        detail::DatumHandle handle = std::move(handle_);
-        *this = Array2D();
-        detail::release_datum(handle);
-    }
+    void release() { *this = Array2D(); }
     void release_when_unused() {
         if (handle_.get() != nullptr) detail::release_datum_when_unused(handle_);
         *this = Array2D();

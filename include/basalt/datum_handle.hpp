@@ -99,9 +99,6 @@ void* wait_datum_to_overwrite(const DatumHandle& handle);
 /// The datum ends after its last user, without a wait; the handle is empty afterwards. Throws UsageError for
 /// memory of the user's.
 void release_datum_when_unused(DatumHandle& handle);
-/// Waits for the datum's users and gives it up; then throws DataError if it is a user's own array whose memory does not
-/// hold its contents.
-void release_datum(DatumHandle& handle);
 
 }  // namespace detail
 

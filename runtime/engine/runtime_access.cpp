@@ -1,7 +1,5 @@
 #include "runtime/engine/runtime_access.hpp"
 
-#include <exception>
-
 #include <algorithm>
 #include <string>
 
@@ -119,20 +117,6 @@ void release_datum_when_unused(DatumHandle& handle) {
     Datum& datum = datum_of(handle);
     handle.registry()->release_when_unused(datum);
     handle.detach();
-}
-
-void release_datum(DatumHandle& handle) {
-    std::exception_ptr lost;
-    if (handle.get() != nullptr && handle.get()->borrowed) {
-        try {
-            wait_datum(handle);
-        } catch (const DataError&) {
-            lost = std::current_exception();
-        } catch (const Error&) {  // what keeps it from waiting is for the registry to decide on
-        }
-    }
-    handle.reset();
-    if (lost) std::rethrow_exception(lost);
 }
 
 }  // namespace basalt::detail

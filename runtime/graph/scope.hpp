@@ -70,7 +70,7 @@ class Scope {
     /// See CancellableCall: how many there are for this graph, and their graphs. Under the order's lock.
     int calls = 0;
     std::vector<Scope*> parts;
-    /// Losses of contents of the user's own arrays of which the graph's wait() has told. Under the order's lock.
+    /// The number of losses in the user's own arrays that the graph's wait() has thrown. Under the order's lock.
     std::size_t losses_seen = 0;
 
     /// Cancels what has not started.
