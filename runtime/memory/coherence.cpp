@@ -192,6 +192,7 @@ void Coherence::bring_borrowed_home() {
 }
 
 void Coherence::note_failed_homecomings() {
+    if (!failures_.any()) return;  // no wait has to look at every array
     const std::lock_guard guard(borrowed_lock_);
     for (Residency* r : borrowed_) {
         try {
