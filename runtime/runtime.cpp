@@ -56,6 +56,7 @@ void Runtime::wait() { engine().waiting().wait(); }
 bool Runtime::wait_for(std::chrono::nanoseconds limit) { return engine().waiting().wait_for(limit); }
 void Runtime::cancel() { engine().waiting().cancel(); }
 bool Runtime::cancelled() const { return engine().waiting().cancelled(); }
+std::exception_ptr Runtime::error() const { return engine().waiting().error(); }
 int Runtime::workers() const { return engine_->config().workers; }
 int Runtime::worker_numbers() const { return workers() + detail::SpareThreads::most; }
 int Runtime::gpus() const { return engine_->gpus().count(); }

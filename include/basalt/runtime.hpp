@@ -278,6 +278,9 @@ class Runtime {
     /// Inside a task: whether its graph was cancelled, so that a long kernel may stop early.
     bool cancelled() const;
 
+    /// The first error of the graph since its last wait(), if any. Not set by cancel().
+    std::exception_ptr error() const;
+
     int workers() const;
     /// What worker() returns is less than that: workers(), and more for threads that stand in for tasks in wait_for().
     int worker_numbers() const;

@@ -1,6 +1,7 @@
 """Runtimes and tasks."""
 
 import atexit
+import os
 import threading
 import weakref
 
@@ -178,6 +179,7 @@ class Runtime:
 
 def default_runtime():
     """The runtime of `basalt.linalg` where none is given: made at the first call, with the environment's settings.
+    A forked process makes one of its own.
 
     Examples
     --------
@@ -191,6 +193,17 @@ def default_runtime():
             if _default is None or _default.closed:
                 _default = Runtime()
     return _default
+
+
+def _forget_inherited():
+    """The threads of the parent's runtimes do not exist in a forked process."""
+    global _default, _lock
+    _default = None
+    _lock = threading.Lock()  # a thread of the parent may have held the other
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_forget_inherited)
 
 
 @atexit.register

@@ -1,5 +1,6 @@
 """Graphs of Python functions, waits, errors, Ctrl-C and progress."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -229,6 +230,45 @@ def test_threads_use_one_runtime(rt):
 def run_python(code, **options):
     return subprocess.Popen([sys.executable, "-u", "-c", textwrap.dedent(code)], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, **options)
+
+
+def in_forked_process(function):
+    """What it returns there; a process that hangs fails."""
+    context = multiprocessing.get_context("fork")
+    results = context.SimpleQueue()
+    process = context.Process(target=lambda: results.put(function()))
+    process.start()
+    process.join(60)
+    hangs = process.is_alive()
+    process.kill()
+    assert not hangs
+    assert process.exitcode == 0
+    return results.get()
+
+
+def test_forked_processes_have_runtimes_of_their_own(rt):
+    a = 2 * np.eye(3)
+    basalt.linalg.solve(a, np.ones(3))  # the parent's default runtime
+    inherited = basalt.Matrix(a, runtime=rt)
+
+    def use():
+        errors = []
+        for call in (rt.wait, inherited.numpy):
+            try:
+                call()
+            except Exception as error:
+                errors.append(str(error))
+        x = np.zeros(3)
+        with basalt.Runtime(workers=2) as own:
+            own.submit(add_one, writes=[x])
+            own.wait()
+        return errors, x[0] + basalt.linalg.solve(a, np.ones(3))[0]
+
+    errors, result = in_forked_process(use)
+    assert len(errors) == 2 and all("made before fork()" in error for error in errors)
+    assert result == 1.5
+    assert basalt.linalg.solve(a, np.ones(3))[0] == 0.5
+    assert inherited.numpy()[0, 0] == 2
 
 
 @pytest.mark.parametrize("work", ["rt.submit(time.sleep, args=[0.5]); [rt.submit(time.sleep, args=[2]) for _ in range(40)]; rt.wait()",

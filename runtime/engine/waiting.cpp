@@ -201,6 +201,8 @@ bool Waiting::cancelled() const {
     return task != nullptr ? task->scope->drained() : p_.graph.current_graph().drained();
 }
 
+std::exception_ptr Waiting::error() const { return p_.graph.current_graph().error(); }
+
 bool Waiting::on_driver_thread() const { return Driver::current(p_.graph) != nullptr; }
 
 void Waiting::drain(const char* what) noexcept {

@@ -52,6 +52,8 @@ class Waiting {
     std::size_t losses() const;
     /// Whether the graph that the calling thread submits to was cancelled.
     bool cancelled() const;
+    /// Its first error since its last wait().
+    std::exception_ptr error() const;
 
     /// Runs tasks of the scope and deeper ones, on the calling thread's place, until done() holds. The thread is inside
     /// a task, or between two of them. Where little of its stack is left, another thread runs the tasks; if no other

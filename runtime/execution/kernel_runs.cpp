@@ -102,7 +102,11 @@ bool KernelRuns::may_still_run(Task& task) {
 void KernelRuns::run_on_device(Task& task, Stream stream) {
     if (task.scope->drained()) return cancel_task(graph_, task);
     const ThreadContext inside(graph_, nullptr, &task);
-    task.ops->run_on_device(task.kernel_storage(), nullptr, stream);
+    try {
+        task.ops->run_on_device(task.kernel_storage(), nullptr, stream);
+    } catch (abi::__forced_unwind&) {
+        terminate_with_thread(task);
+    }
 }
 
 }  // namespace basalt::detail

@@ -23,6 +23,9 @@ const PanelPlans designs{{PanelDesign::cluster},
                          {PanelDesign::fused},
                          {PanelDesign::steps}};
 
+/// The leaves of panels above 135,168 rows of doubles.
+const PanelPlans narrow_leaves{{PanelDesign::grid, 0, 8}, {PanelDesign::grid, 0, 4}, {PanelDesign::grid, 0, 2}};
+
 /// Those that can be recorded.
 const PanelPlans recorded{{PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesign::grid, 32}, {PanelDesign::fused}};
 
@@ -77,7 +80,9 @@ TEMPLATE_TEST_CASE("every design of the GPU panel takes the heights it is meant 
         for (const Index m : {1, 1000, 16384})
             CHECK((*gpu())(basalt::on_stream::panel_fits<TestType>, Index{m}, PanelPlan(plan)));
     }
-    CHECK((*gpu())(basalt::on_stream::panel_fits<TestType>, Index{131072}, PanelPlan{PanelDesign::grid}));
+    for (const Index m : {131072, 262144, 524288, 1'000'000})
+        CHECK((*gpu())(basalt::on_stream::panel_fits<TestType>, Index{m}, PanelPlan{PanelDesign::grid}));
+    CHECK_FALSE((*gpu())(basalt::on_stream::panel_fits<TestType>, Index{131072}, PanelPlan{PanelDesign::grid, 64}));
     CHECK_FALSE((*gpu())(basalt::on_stream::panel_fits<TestType>, Index{32768}, PanelPlan{PanelDesign::cluster}));
     CHECK((*gpu())(basalt::on_stream::panel_fits<TestType>, Index{10'000'000}, PanelPlan{PanelDesign::steps}));
     CHECK_FALSE((*gpu())(basalt::on_stream::panel_fits<TestType>, Index{1000}, PanelPlan{PanelDesign::steps, 0, 1024}));
@@ -144,7 +149,7 @@ TEMPLATE_TEST_CASE("blocks and leaves of a GPU panel may be chosen", "[cuda][med
     PanelPlans plans;
     for (const PanelPlan& design : designs) {
         for (const int blocks : {0, 1, 2, 7, 16}) {
-            for (const int leaf : {0, 1, 5, 16, 32, 33, 64, 128}) {
+            for (const int leaf : {0, 1, 4, 5, 8, 16, 32, 33, 64, 128}) {
                 plans.push_back(design);
                 plans.back().blocks = blocks;
                 plans.back().leaf_width = leaf;
@@ -173,6 +178,29 @@ TEST_CASE("a GPU panel has no more blocks than its plan has rows for", "[cuda]")
             });
         }
     }
+}
+
+TEMPLATE_TEST_CASE("narrow leaves of a GPU panel", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    const Shapes shapes{{272, 1}, {272, 7}, {300, 33}, {600, 70}, {5000, 16}};
+    check_panel_ratios<TestType>(*gpu(), narrow_leaves, shapes);
+    check_separated_panel_pivots<TestType>(*gpu(), narrow_leaves, shapes);
+    check_tied_panel_pivots<TestType>(*gpu(), narrow_leaves, shapes);
+    check_panel_with_zero_columns<TestType>(*gpu(), narrow_leaves, 300, 40);
+    check_panel_with_denormal_pivot<TestType>(*gpu(), narrow_leaves, 600);
+    check_panel_with_nonfinite_elements<TestType>(*gpu(), narrow_leaves, 350, 40);
+    check_panel_pivots_beside_nan<TestType>(*gpu(), narrow_leaves, 600);
+    check_panel_above_row_of_nan<TestType>(*gpu(), narrow_leaves, 400, 100);
+}
+
+TEMPLATE_TEST_CASE("narrow leaves of wide and of tall GPU panels", "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    const Shapes shapes{{300, 300}, {4099, 256}, {20000, 600}, {200000, 31}};
+    check_panel_ratios<TestType>(*gpu(), narrow_leaves, shapes);
+    check_separated_panel_pivots<TestType>(*gpu(), narrow_leaves, {{20000, 31}, {40000, 100}});
+    check_tied_panel_pivots<TestType>(*gpu(), narrow_leaves, {{4099, 128}, {40000, 100}});
+    check_panel_ratios<TestType>(*gpu(), {{PanelDesign::grid}}, {{300000, 40}, {600000, 40}, {1000000, 20}});
+    check_repeated_panel<TestType>(*gpu(), narrow_leaves, 5000, 64, 20);
 }
 
 TEMPLATE_TEST_CASE("leaves of a fused GPU panel that are taller than its plan allows go by steps", "[cuda]", float,

@@ -56,17 +56,18 @@ void check_solve(int order, int cols, bool backwards) {
     REQUIRE(distance(solved, expected) <= 16 * tolerance<T>(order));
 }
 
-/// L and C side by side, as in a panel; the first columns of C go to the staging buffer, if any.
-template <int units, int tiles, class T>
-void check_product(int rows, int order, int cols, int staged_cols, bool backwards) {
+/// L and C side by side, as in a panel; the first columns of C go to the staging buffer, if any. multiply(thread, l, ld,
+/// u, staging)
+template <class T, class F>
+void check_product(int rows, int order, int cols, int staged_cols, bool backwards, const F& multiply) {
     INFO(rows << " rows, order " << order << ", " << cols << " columns, " << staged_cols << " of them staged");
     HostColumns<T> a(1, rows, order + cols, 1, 4 + (4 - (order + cols) % 4) % 4);  // rows begin at 16 bytes
     const View<T> av = a.column(0);
     const HostColumns<T> before = a;
-    std::vector<T> u = shared_memory<T>((tiles * tile_cols + strip_cols - 1) / strip_cols * strip_size);
+    std::vector<T> u = shared_memory<T>(2 * strip_size);
     const std::vector<T> values = random_values<T>(order * cols, 2);
     for (Index k = 0; k < order; ++k) {
-        for (Index c = 0; c < tiles * tile_cols; ++c)
+        for (Index c = 0; c < 2 * strip_cols; ++c)
             *in_strips(u, k, c) = c < cols ? values[static_cast<std::size_t>(k * cols + c)] : T{0};
     }
     HostColumns<T> expected = before;
@@ -88,20 +89,26 @@ void check_product(int rows, int order, int cols, int staged_cols, bool backward
     }
     const Staging<T> staging{staged_cols > 0 ? stage.data() : nullptr, stage_ld, staged_cols};
     EmulatedBlock(warps, backwards).run([&](const EmulatedBlock::Thread& thread) {
-        T* const l = av.data();
-        const int ld = static_cast<int>(a.shape.ld);
-        if (staged_cols > 0) {
-            subtract_product<units, tiles, true, false>(thread, l, ld, rows, order, order, cols, u.data(), staging);
-        } else {
-            subtract_product<units, tiles, false, tiles == 8>(thread, l, ld, rows, order, order, cols, u.data(),
-                                                              staging);
-        }
+        multiply(thread, av.data(), static_cast<int>(a.shape.ld), u.data(), staging);
     });
     REQUIRE(distance(a.values, expected.values) <= 16 * tolerance<T>(order));
     for (std::size_t i = 0; i < stage.size(); ++i) {
         if (static_cast<int>(i) % stage_ld >= std::min(staged_cols, cols)) stage[i] = staged[i] = T{0};
     }
     REQUIRE(distance(stage, staged) <= 16 * tolerance<T>(order));
+}
+
+template <int units, int tiles, class T>
+void check_tiled_product(int rows, int order, int cols, int staged_cols, bool backwards) {
+    check_product<T>(
+        rows, order, cols, staged_cols, backwards,
+        [&](const auto& thread, T* l, int ld, const T* u, const Staging<T>& staging) {
+            if (staged_cols > 0) {
+                subtract_product<units, tiles, true, false>(thread, l, ld, rows, order, order, cols, u, staging);
+            } else {
+                subtract_product<units, tiles, false, tiles == 8>(thread, l, ld, rows, order, order, cols, u, staging);
+            }
+        });
 }
 
 }  // namespace
@@ -117,13 +124,27 @@ TEMPLATE_TEST_CASE("a block of threads solves for columns in shared memory", "[k
 TEMPLATE_TEST_CASE("a block of threads subtracts the product of rows with what lies in shared memory", "[kernels]",
                    float, double) {
     for (const int rows : {1, 16, 100, 530}) {
-        for (const int cols : {1, 7, 16}) check_product<4, 2, TestType>(rows, 16, cols, 16, cols == 7);
-        for (const int cols : {17, 31, 32}) check_product<2, 4, TestType>(rows, 32, cols, 16, cols == 31);
+        for (const int cols : {1, 7, 16}) check_tiled_product<4, 2, TestType>(rows, 16, cols, 16, cols == 7);
+        for (const int cols : {17, 31, 32}) check_tiled_product<2, 4, TestType>(rows, 32, cols, 16, cols == 31);
     }
-    check_product<4, 2, TestType>(70, 32, 9, 16, false);
+    check_tiled_product<4, 2, TestType>(70, 32, 9, 16, false);
     for (const int cols : {3, 32, 45, 64}) {
-        check_product<1, 8, TestType>(70, 64, cols, 0, cols == 32);
-        check_product<1, 8, TestType>(200, 128, cols, 0, cols != 32);
-        check_product<2, 8, TestType>(300, 64, cols, 0, cols != 32);
+        check_tiled_product<1, 8, TestType>(70, 64, cols, 0, cols == 32);
+        check_tiled_product<1, 8, TestType>(200, 128, cols, 0, cols != 32);
+        check_tiled_product<2, 8, TestType>(300, 64, cols, 0, cols != 32);
+    }
+}
+
+TEMPLATE_TEST_CASE("a block of threads subtracts a product of few columns", "[kernels]", float, double) {
+    using T = TestType;
+    for (const int rows : {1, 100, 530}) {
+        for (const int order : {2, 4, 8}) {
+            for (int cols = 1; cols <= order; ++cols) {
+                check_product<T>(rows, order, cols, 0, cols % 2 == 0,
+                                 [&](const auto& thread, T* l, int ld, const T* u, const Staging<T>&) {
+                                     subtract_narrow_product(thread, l, ld, rows, order, cols, u);
+                                 });
+            }
+        }
     }
 }

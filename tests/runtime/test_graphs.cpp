@@ -209,6 +209,11 @@ TEST_CASE("a library's own tasks go to the graph that the thread submits to") {
         CHECK(x.host_view()[0] == 2);
     }
     while (inner.error() == nullptr) std::this_thread::yield();
+    CHECK(runtime.error() == nullptr);
+    {
+        const SubmitTo there(inner);
+        CHECK(runtime.error() == inner.error());
+    }
     CHECK_THROWS_AS(inner.wait(), TaskError);
     CHECK(inner.error() == nullptr);
     gate.open();

@@ -89,9 +89,12 @@ TEST_CASE("a runtime that is destroyed inside its task ends the program and name
 }
 
 TEST_CASE("a task that ends its thread ends the program and is named") {
-    const Ended ended = in_another_process([] {
-        Runtime rt(small_machine());
-        rt.submit({.name = "culprit"}, [] { pthread_exit(nullptr); });
+    const int gpus = GENERATE(0, 1);
+    const Ended ended = in_another_process([&] {
+        Runtime rt(small_machine(gpus));
+        rt.submit(
+            {.name = "culprit", .place = gpus > 0 ? Place::gpu(0) : Place::cpu()}, [] { pthread_exit(nullptr); },
+            cuda([](Stream) {}));
         rt.wait();
     });
     CAPTURE(ended.text);

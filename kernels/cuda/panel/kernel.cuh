@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(team_threads, 1)
         if (few) {
             if constexpr (Shared::Few::exists) {
                 const Staging<T> staging{shared.leaf.stage, Leaf::stage_ld, width};
-                multiply_few(panel, own, update, u, staging, opaque(thread));
+                multiply_few<Shared::Few::stages>(panel, own, update, u, staging, opaque(thread));
             }
         } else {
             multiply<Leaf::block_rows>(panel, own, update, u, opaque(thread));
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(team_threads, 1)
             team.enter(PanelState::store);
             store_u(panel, update, u, rank, size, opaque(thread));
         }
-        staged = few;
+        staged = few && Shared::Few::stages;
         __syncthreads();
     }
     team.enter(PanelState::barrier);

@@ -65,7 +65,7 @@ class Leaf {
     static constexpr int pack = 16 / static_cast<int>(sizeof(T));
 
   public:
-    static constexpr int width = leaf_width, stage_ld = width + pack;
+    static constexpr int width = leaf_width, stage_ld = width + (width > pack ? pack : 0);
     using Steps = Elimination<T, width, rows_a_thread, Team, stage_ld>;
     static constexpr int block_rows = Steps::block_rows;
     static_assert(Steps::warps == team_warps);

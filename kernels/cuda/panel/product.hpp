@@ -315,4 +315,33 @@ BASALT_DEVICE void subtract_product(const Thread& thread, T* l, int ld, int rows
     }
 }
 
+/// The same for an even order of less than 16, with C beside L and no more columns in it: too few for tensor cores. A
+/// thread has two elements of C; its neighbours have the row's others and read the same of L.
+template <class Thread, class T>
+BASALT_DEVICE void subtract_narrow_product(const Thread& thread, T* l, int ld, int rows, int order, int cols,
+                                           const T* u) {
+    const int pairs = order / 2;
+    BASALT_ROLLED
+    for (int i = thread.warp * warp_lanes + thread.lane; i < rows * pairs; i += thread.warps * warp_lanes) {
+        const int row = i / pairs, col = i % pairs * 2;
+        if (col >= cols) continue;
+        T* const line = l + static_cast<Index>(row) * ld;
+        T* const at = line + order + col;
+        Pair<T> c = load_pair<true>(at);
+        BASALT_ROLLED
+        for (int k = 0; k < order; k += 2) {
+            const Pair<T> multipliers = load_pair<true>(line + k);
+            const Pair<T> even = load_pair<true>(u + k * shared_ld + col),
+                          odd = load_pair<true>(u + (k + 1) * shared_ld + col);
+            c.first -= multipliers.first * even.first + multipliers.second * odd.first;
+            c.second -= multipliers.first * even.second + multipliers.second * odd.second;
+        }
+        if (col + 1 < cols) {
+            store_pair<true>(at, c);
+        } else {  // rows are aligned for pairs, but the last column may have no neighbour
+            *at = c.first;
+        }
+    }
+}
+
 }  // namespace basalt::cuda_detail

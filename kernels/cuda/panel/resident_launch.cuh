@@ -15,18 +15,18 @@ namespace basalt::cuda_detail {
 
 /// Kinds of teams, in which the first `warps` warps of a block eliminate `width` columns one by one.
 struct Clusters {
-    static constexpr bool in_cluster = true;
+    static constexpr bool in_cluster = true, holds_tall = false;
     template <class T, int width, int warps>
     using Team = ClusterTeam<T, width, warps>;
 };
 struct Grids {
-    static constexpr bool in_cluster = false;
+    static constexpr bool in_cluster = false, holds_tall = true;  ///< panels of leaves that are less than 16 wide
     template <class T, int width, int warps>
     using Team = GridTeam<T, width>;
 };
 template <class Kind>
 struct Logged {
-    static constexpr bool in_cluster = Kind::in_cluster;
+    static constexpr bool in_cluster = Kind::in_cluster, holds_tall = false;
     template <class T, int width, int warps>
     using Team = LoggedTeam<typename Kind::template Team<T, width, warps>>;
 };
@@ -113,6 +113,8 @@ struct Variant {
 template <class V>
 int blocks_for(V variant, int device, Index rows, cuda_kernels::PanelPlan plan, Index most_rows) {
     if (plan.leaf_width != 0 && plan.leaf_width != V::width) return 0;
+    // where a triangle is copied whole units are read: there is always something below it
+    if (V::width < unit_rows && rows < resident_cols + unit_rows) return 0;
     const int least = V::Team::least_blocks, most = variant.most_blocks(device);
     const Index wished = plan.blocks == 0 ? divide_up(rows, std::min(plan.rows_a_block, most_rows)) : plan.blocks;
     if (most < least || (plan.blocks != 0 && plan.blocks > most)) return 0;
@@ -140,6 +142,9 @@ struct ResidentPanel {
     using High = Variant<T, Kind, WideLeaves<8>, sizeof(T) == 8 ? 8 : 16, 2>;
     using Higher = Variant<T, Kind, NarrowLeaves<sizeof(T) == 8 ? 2 : 4>, 32, team_warps>;
     using Highest = Variant<T, Kind, NarrowLeaves<sizeof(T) == 8 ? 4 : 5>, 16, team_warps>;
+    // As many registers for more rows.
+    template <int width>
+    using Tall = Variant<T, Kind, NarrowLeaves<512 / sizeof(T) / width>, width, team_warps>;
 
     /// f(variant, blocks) of the first that takes the panel; whether there is one. Few variants, since each takes long
     /// to compile.
@@ -156,7 +161,14 @@ struct ResidentPanel {
         if constexpr (sizeof(T) == sizeof(float)) {
             if (takes(Higher())) return true;
         }
-        return takes(Highest());
+        if (takes(Highest())) return true;
+        // Where blocks are named there may be more, which serve a taller panel better than narrower leaves do.
+        if constexpr (Kind::holds_tall) {
+            if (plan.blocks != 0 && plan.leaf_width == 0) return false;
+            if (takes(Tall<8>()) || takes(Tall<4>())) return true;
+            if constexpr (sizeof(T) == sizeof(double)) return takes(Tall<2>());
+        }
+        return false;
     }
 };
 

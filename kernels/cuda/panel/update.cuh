@@ -13,17 +13,17 @@ struct ProductShared {
     alignas(16) T u[product_cols / strip_cols][strip_size];
 };
 
-/// U and the triangle of an update of up to 32 columns, which leaves the next leaf's columns in the staging buffer; of
-/// wider leaves nothing.
+/// U and the triangle of an update of up to 32 columns, which leaves the next leaf's columns in the staging buffer
+/// unless they are too few for a product in tensor cores; of wider leaves nothing.
 template <class T, int leaf_width, bool narrow = leaf_width <= strip_cols>
 struct FewShared {
-    static constexpr bool exists = true;
+    static constexpr bool exists = true, stages = leaf_width >= unit_rows;
     alignas(16) T u[strip_cols * shared_ld];
     alignas(16) T l[triangle_size<T>(strip_cols)];
 };
 template <class T, int leaf_width>
 struct FewShared<T, leaf_width, false> {
-    static constexpr bool exists = false;
+    static constexpr bool exists = false, stages = false;
 };
 
 /// Moves the rows of all columns outside [col, col + count) as the leaf's interchanges of `pivots` rows did inside.
@@ -104,16 +104,18 @@ __device__ __forceinline__ void multiply(const PanelView<T> panel, BlockRows row
     }
 }
 
-/// The same for up to 32 columns. The first columns go to the staging buffer.
-template <class T>
+/// The same for up to 32 columns. The first columns go to the staging buffer if it is `staged`.
+template <bool staged, class T>
 __device__ __forceinline__ void multiply_few(const PanelView<T> panel, BlockRows rows, const PanelUpdate& update,
                                              const T* u, const Staging<T>& staging, BlockThread thread) {
     T* const l = panel.at(rows.begin, update.top);
     const int order = update.right - update.top;
-    if (update.cols <= 2 * tile_cols) {
-        subtract_product<4, 2, true, false>(thread, l, panel.ld, rows.count(), order, order, update.cols, u, staging);
+    if (!staged && order < unit_rows) {
+        subtract_narrow_product(thread, l, panel.ld, rows.count(), order, update.cols, u);
+    } else if (update.cols <= 2 * tile_cols) {
+        subtract_product<4, 2, staged, false>(thread, l, panel.ld, rows.count(), order, order, update.cols, u, staging);
     } else {
-        subtract_product<2, 4, true, false>(thread, l, panel.ld, rows.count(), order, order, update.cols, u, staging);
+        subtract_product<2, 4, staged, false>(thread, l, panel.ld, rows.count(), order, order, update.cols, u, staging);
     }
 }
 
