@@ -104,21 +104,22 @@ class InterleavedCholesky {
     InterleavedCholesky(Triangle triangle, Index n, Index columns)
         : n_(n),
           columns_(columns),
+          apart_(apart(n, k_.lanes)),
           part_(triangle == Triangle::lower ? simd::BatchPart::lower : simd::BatchPart::upper),
           // the upper triangle is that of L^T
-          rs_(triangle == Triangle::lower ? k_.lanes : n * k_.lanes),
-          cs_(triangle == Triangle::lower ? n * k_.lanes : k_.lanes),
-          a_(lane_memory<T>((n * n + n + n * columns) * k_.lanes)),
-          reciprocals_(a_ + n * n * k_.lanes),
+          rs_(triangle == Triangle::lower ? k_.lanes : apart_ * k_.lanes),
+          cs_(triangle == Triangle::lower ? apart_ * k_.lanes : k_.lanes),
+          a_(lane_memory<T>((n * apart_ + n + n * columns) * k_.lanes)),
+          reciprocals_(a_ + n * apart_ * k_.lanes),
           b_(reciprocals_ + n * k_.lanes) {}
 
     void load_a(const BatchView<const T>& a, const LaneBlock& block) {
         const auto from = matrices_of(a, block.matrix, k_.lanes);
-        k_.interleave(n_, n_, part_, from.data.data(), from.ld, a_);
+        k_.interleave(n_, n_, part_, from.data.data(), from.ld, a_, apart_);
     }
     void load_b(const BatchView<const T>& b, const LaneBlock& block) {
         const auto from = matrices_of(b, block.matrix, k_.lanes);
-        k_.interleave(n_, columns_, simd::BatchPart::all, from.data.data(), from.ld, b_);
+        k_.interleave(n_, columns_, simd::BatchPart::all, from.data.data(), from.ld, b_, n_);
     }
     /// What load_a() took; `a` is the batch, from which the next block is fetched.
     void factor(const BatchView<const T>& a, const LaneBlock& block, Index* info) {
@@ -132,19 +133,26 @@ class InterleavedCholesky {
     void store_a(const BatchView<T>& a, const LaneBlock& block) {
         auto to = matrices_of(a, block.matrix, k_.lanes);
         leave_out_unused(to, block);
-        k_.separate(n_, n_, part_, a_, to.data.data(), to.ld);
+        k_.separate(n_, n_, part_, a_, apart_, to.data.data(), to.ld);
     }
     /// B is left as it is where the factorization failed.
     void store_b(const BatchView<T>& b, const LaneBlock& block) {
         auto to = matrices_of(b, block.matrix, k_.lanes);
         leave_out_unused(to, block);
         leave_out_failed(to, lane_info_);
-        k_.separate(n_, columns_, simd::BatchPart::all, b_, to.data.data(), to.ld);
+        k_.separate(n_, columns_, simd::BatchPart::all, b_, n_, to.data.data(), to.ld);
     }
 
   private:
     const simd::Kernels<T>& k_ = simd::kernels<T>();
-    const Index n_, columns_;
+    /// Registers between columns: one more than n where a row's elements would share two sets of the first cache, or
+    /// one.
+    static Index apart(Index n, Index lanes) {
+        constexpr Index half_of_sets = 2048;
+        return n * lanes * static_cast<Index>(sizeof(T)) % half_of_sets == 0 ? n + 1 : n;
+    }
+
+    const Index n_, columns_, apart_;
     const simd::BatchPart part_;
     const Index rs_, cs_;
     T *const a_, *const reciprocals_, *const b_;

@@ -36,7 +36,7 @@ class InterleavedLu {
 
     void load_a(const BatchView<const T>& a, const LaneBlock& block) {
         const auto from = matrices_of(a, block.matrix, k_.lanes);
-        k_.interleave(n_, n_, simd::BatchPart::all, from.data.data(), from.ld, a_);
+        k_.interleave(n_, n_, simd::BatchPart::all, from.data.data(), from.ld, a_, n_);
     }
     void load_b(const BatchView<const T>& b, const LaneBlock& block) { load_columns(b, block, x_); }
     /// As further columns of A, for factor().
@@ -91,7 +91,7 @@ class InterleavedLu {
     void store_a(const BatchView<T>& a, const LaneBlock& block) {
         auto to = matrices_of(a, block.matrix, k_.lanes);
         leave_out_unused(to, block);
-        k_.separate(n_, n_, simd::BatchPart::all, a_, to.data.data(), to.ld);
+        k_.separate(n_, n_, simd::BatchPart::all, a_, n_, to.data.data(), to.ld);
         for (Index l = 0; rows_ == LuRows::pivoted && l < block.used; ++l) {
             const View<T> own = a[block.matrix[static_cast<std::size_t>(l)]];
             // the places of rows are not needed any more
@@ -110,7 +110,7 @@ class InterleavedLu {
         auto to = matrices_of(b, block.matrix, k_.lanes);
         leave_out_unused(to, block);
         leave_out_failed(to, lane_info_);
-        k_.separate(n_, columns_, simd::BatchPart::all, x_, to.data.data(), to.ld);
+        k_.separate(n_, columns_, simd::BatchPart::all, x_, n_, to.data.data(), to.ld);
     }
 
   private:
@@ -118,7 +118,7 @@ class InterleavedLu {
 
     void load_columns(const BatchView<const T>& b, const LaneBlock& block, T* to) {
         const auto from = matrices_of(b, block.matrix, k_.lanes);
-        k_.interleave(n_, columns_, simd::BatchPart::all, from.data.data(), from.ld, to);
+        k_.interleave(n_, columns_, simd::BatchPart::all, from.data.data(), from.ld, to, n_);
     }
     T* x_at(Index i, Index c, Index l) const { return x_ + (c * n_ + i) * k_.lanes + l; }
 

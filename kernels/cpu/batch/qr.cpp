@@ -97,13 +97,13 @@ class InterleavedQr {
     }
     void load(const BatchView<const T>& batch, const LaneBlock& block, Index rows, Index cols, T* to) {
         const auto from = matrices_of(batch, block.matrix, k_.lanes);
-        k_.interleave(rows, cols, simd::BatchPart::all, from.data.data(), from.ld, to);
+        k_.interleave(rows, cols, simd::BatchPart::all, from.data.data(), from.ld, to, rows);
     }
     void store(const BatchView<T>& batch, const LaneBlock& block, Index rows, Index cols, const T* from) {
         auto to = matrices_of(batch, block.matrix, k_.lanes);
         leave_out_unused(to, block);
         leave_out_failed(to, lane_info_);
-        k_.separate(rows, cols, simd::BatchPart::all, from, to.data.data(), to.ld);
+        k_.separate(rows, cols, simd::BatchPart::all, from, rows, to.data.data(), to.ld);
     }
 
     const simd::Kernels<T>& k_ = simd::kernels<T>();

@@ -101,9 +101,9 @@ struct Batches {
     /// The same for the part of matrices, with the position in a matrix and that among interleaved elements.
     template <class Line, class Element>
     __attribute__((always_inline)) static void visit_matrix(Index rows, Index columns, BatchPart part, Index ld,
-                                                            const Line& line, const Element& element) {
+                                                            Index apart, const Line& line, const Element& element) {
         // half of a matrix of few registers costs as much as all of it
-        if (ld == rows && (part == BatchPart::all || rows < 2 * lanes)) {
+        if (ld == rows && apart == rows && (part == BatchPart::all || rows < 2 * lanes)) {
             return visit_stretch(
                 0, rows * columns, [&](Index i) { line(i, i); }, [&](Index i) { element(i, i); });
         }
@@ -113,15 +113,16 @@ struct Batches {
             if (part == BatchPart::lower && whole <= end) begin = end - whole;
             if (part == BatchPart::upper && whole <= rows) end = whole;
             visit_stretch(
-                begin, end, [&](Index i) { line(j * ld + i, j * rows + i); },
-                [&](Index i) { element(j * ld + i, j * rows + i); });
+                begin, end, [&](Index i) { line(j * ld + i, j * apart + i); },
+                [&](Index i) { element(j * ld + i, j * apart + i); });
         }
     }
 
-    static void interleave(Index rows, Index columns, BatchPart part, const T* const* from, Index ld, T* to) {
+    static void interleave(Index rows, Index columns, BatchPart part, const T* const* from, Index ld, T* to,
+                           Index apart) {
         for (int first = 0; first < lanes; first += group) {
             visit_matrix(
-                rows, columns, part, ld,
+                rows, columns, part, ld, apart,
                 [&](Index offset, Index i) { interleave_line(from + first, offset, to + i * lanes + first); },
                 [&](Index offset, Index i) {
                     for (int l = first; l < first + group; ++l) to[i * lanes + l] = from[l][offset];
@@ -129,10 +130,11 @@ struct Batches {
         }
     }
 
-    static void separate(Index rows, Index columns, BatchPart part, const T* from, T* const* to, Index ld) {
+    static void separate(Index rows, Index columns, BatchPart part, const T* from, Index apart, T* const* to,
+                         Index ld) {
         for (int first = 0; first < lanes; first += group) {
             visit_matrix(
-                rows, columns, part, ld,
+                rows, columns, part, ld, apart,
                 [&](Index offset, Index i) { separate_line(from + i * lanes + first, to + first, offset); },
                 [&](Index offset, Index i) {
                     for (int l = first; l < first + group; ++l) {

@@ -107,15 +107,15 @@ struct Kernels {
     void (*scale_column)(Index rows, Scaling scaling, T scale, T* x);
 
     // Batches of `lanes` small matrices of one shape. Interleaved: element (i, j) of matrix l is
-    // to[(j * rows + i) * lanes + l].
+    // to[(j * apart + i) * lanes + l], where `apart` is the number of rows unless it is an argument.
     Index lanes;
 
     /// Interleaves the part of `lanes` column-major matrices, and other elements where that is faster.
-    void (*interleave)(Index rows, Index cols, BatchPart part, const T* const* from, Index ld, T* to);
+    void (*interleave)(Index rows, Index cols, BatchPart part, const T* const* from, Index ld, T* to, Index apart);
 
     /// The reverse. Elements outside the part may be written with what interleave() read there. Matrices that are null
     /// are left out.
-    void (*separate)(Index rows, Index cols, BatchPart part, const T* from, T* const* to, Index ld);
+    void (*separate)(Index rows, Index cols, BatchPart part, const T* from, Index apart, T* const* to, Index ld);
 
     /// A = L L^T in place for interleaved n x n matrices, whose lower triangle is used: a(i, j) at
     /// a[i * rs + j * cs]. reciprocals[j * lanes + l] = 1 / l(j, j), info[l] is LAPACK's INFO.

@@ -320,19 +320,20 @@ TEMPLATE_TEST_CASE("all instruction sets give the same batches", "[batch]", floa
                 INFO(name << ", n = " << n << ", " << uplo(triangle));
                 Problem<T> problem(triangle, k->lanes, n, 5, n % 2), expected = problem;
                 expected.solve_by_oracle(triangle);
-                std::vector<T> a(static_cast<std::size_t>(n * n * k->lanes)),
+                const Index apart = n + n / 2 % 2;
+                std::vector<T> a(static_cast<std::size_t>(n * apart * k->lanes)),
                     b(static_cast<std::size_t>(5 * n * k->lanes)), reciprocals(static_cast<std::size_t>(n * k->lanes));
                 std::vector<Index> info(static_cast<std::size_t>(k->lanes), 77);
                 const std::vector<T*> as = problem.a.addresses(), bs = problem.b.addresses();
                 const bool lower = triangle == Triangle::lower;
                 const simd::BatchPart part = lower ? simd::BatchPart::lower : simd::BatchPart::upper;
-                const Index rs = lower ? k->lanes : n * k->lanes, cs = lower ? n * k->lanes : k->lanes;
-                k->interleave(n, n, part, as.data(), problem.a.ld(), a.data());
-                k->interleave(n, 5, simd::BatchPart::all, bs.data(), problem.b.ld(), b.data());
+                const Index rs = lower ? k->lanes : apart * k->lanes, cs = lower ? apart * k->lanes : k->lanes;
+                k->interleave(n, n, part, as.data(), problem.a.ld(), a.data(), apart);
+                k->interleave(n, 5, simd::BatchPart::all, bs.data(), problem.b.ld(), b.data(), n);
                 k->batch_cholesky(n, a.data(), rs, cs, reciprocals.data(), info.data(), {});
                 k->batch_solve(n, 5, a.data(), rs, cs, reciprocals.data(), b.data());
-                k->separate(n, n, part, a.data(), as.data(), problem.a.ld());
-                k->separate(n, 5, simd::BatchPart::all, b.data(), bs.data(), problem.b.ld());
+                k->separate(n, n, part, a.data(), apart, as.data(), problem.a.ld());
+                k->separate(n, 5, simd::BatchPart::all, b.data(), n, bs.data(), problem.b.ld());
                 CHECK(info == std::vector<Index>(info.size(), 0));
                 CHECK(batch_difference(problem.a.values, expected.a.values) <= batch_tolerance<T>(n));
                 CHECK(batch_difference(problem.b.values, expected.b.values) <= batch_tolerance<T>(n));

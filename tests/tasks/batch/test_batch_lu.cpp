@@ -296,14 +296,14 @@ TEMPLATE_TEST_CASE("all instruction sets give a batched LU", "[batch]", float, d
             std::vector<Order> order(static_cast<std::size_t>(3 * n * k->lanes));
             const std::vector<T*> as = problem.a.addresses(), bs = problem.b.addresses();
             const auto load = [&] {
-                k->interleave(n, n, simd::BatchPart::all, as.data(), problem.a.ld(), a.data());
-                k->interleave(n, 5, simd::BatchPart::all, bs.data(), problem.b.ld(), a.data() + n * n * k->lanes);
+                k->interleave(n, n, simd::BatchPart::all, as.data(), problem.a.ld(), a.data(), n);
+                k->interleave(n, 5, simd::BatchPart::all, bs.data(), problem.b.ld(), a.data() + n * n * k->lanes, n);
             };
             load();
             k->batch_lu(n, 5, a.data(), scratch.data(), order.data(), problem.info.data(), {});
             LuBatch<T> factored = problem;
             const std::vector<T*> factors = factored.a.addresses();
-            k->separate(n, n, simd::BatchPart::all, a.data(), factors.data(), factored.a.ld());
+            k->separate(n, n, simd::BatchPart::all, a.data(), n, factors.data(), factored.a.ld());
             std::vector<Order> row(static_cast<std::size_t>(n));
             std::vector<T> copy(static_cast<std::size_t>(n));
             for (Index l = 0; l < k->lanes; ++l) {
@@ -316,7 +316,7 @@ TEMPLATE_TEST_CASE("all instruction sets give a batched LU", "[batch]", float, d
             k->batch_lu_solve(n, 5, a.data(), order.data(), x.data());
             LuBatch<T> solved = problem;
             const std::vector<T*> xs = solved.b.addresses();
-            k->separate(n, 5, simd::BatchPart::all, x.data(), xs.data(), solved.b.ld());
+            k->separate(n, 5, simd::BatchPart::all, x.data(), n, xs.data(), solved.b.ld());
             CHECK(problem.all_good());
             check_solutions(before, solved.b);
 
@@ -325,7 +325,7 @@ TEMPLATE_TEST_CASE("all instruction sets give a batched LU", "[batch]", float, d
             load();
             k->batch_lu_unpivoted(n, 5, a.data(), scratch.data(), problem.info.data(), {});
             k->batch_lu_solve(n, 5, a.data(), nullptr, x.data());
-            k->separate(n, 5, simd::BatchPart::all, x.data(), xs.data(), solved.b.ld());
+            k->separate(n, 5, simd::BatchPart::all, x.data(), n, xs.data(), solved.b.ld());
             CHECK(problem.all_good());
             check_solutions(dominant, solved.b);
         }

@@ -347,7 +347,7 @@ TEMPLATE_TEST_CASE("all instruction sets give a batched QR", "[batch]", float, d
                 q(static_cast<std::size_t>(m * n * size)),
                 scratch(static_cast<std::size_t>(k->batch_scratch * m * size));
             const std::vector<T*> as = problem.a.addresses();
-            k->interleave(m, n, simd::BatchPart::all, as.data(), problem.a.ld(), a.data());
+            k->interleave(m, n, simd::BatchPart::all, as.data(), problem.a.ld(), a.data(), m);
             k->batch_qr(m, n, a.data(), size, m * size, tau.data(), scratch.data(), {});
             for (Index l = 0; l < size; ++l) {
                 for (Index i = 0; i < n; ++i) q[static_cast<std::size_t>(i * (m + 1) * size + l)] = T{1};
