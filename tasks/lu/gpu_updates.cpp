@@ -63,9 +63,8 @@ void GpuLuTasks<T>::update_beyond(int k, int next) {
     rt_.broadcast(block_rows(k), patience(k, block_of_panels), k);
     const Factors factors{block.first, block.last, block_rows(k), g_.block_width, block_of_panels};
     // products by slices leave room for a panel by the width of the whole update
-    if (block.first > 0 || has_slices(choices_.products))
-        return update_columns(factors, reach(k), end_of_group(), next);
-    // a task for each tile column, since later ones may still be on their way from the host
+    if (has_slices(choices_.products)) return update_columns(factors, reach(k), end_of_group(), next);
+    // a task for each tile column: later ones may still be on their way from the host, and rows of U leave for it soon
     for (ColumnPlace from = reach(k); from.tile_column < group_.last; from = {from.tile_column + 1, 0}) {
         update_columns(factors, from, {from.tile_column + 1, 0}, next);
     }
