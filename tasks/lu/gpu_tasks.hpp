@@ -107,6 +107,8 @@ class GpuLuTasks {
         Index cols;
     };
 
+    void update_one_by_one(const Factors& factors, const ColumnPlace& first, const ColumnPlace& end,
+                           std::optional<int> next);
     void update_columns(const Factors& factors, const ColumnPlace& first, const ColumnPlace& end,
                         std::optional<int> next);
     template <class F>

@@ -54,6 +54,7 @@ void GpuLuTasks<T>::update_leading(int k, int next) {
 
 template <class T>
 void GpuLuTasks<T>::update_rest(int k, const ColumnPlace& first, const ColumnPlace& end, std::optional<int> next) {
+    if (k == 0) return update_one_by_one(of_panel(k), first, end, next);
     update_columns(of_panel(k), first, end, next);
 }
 
@@ -61,13 +62,8 @@ template <class T>
 void GpuLuTasks<T>::update_beyond(int k, int next) {
     const PanelBlock& block = block_of(k);
     rt_.broadcast(block_rows(k), patience(k, block_of_panels), k);
-    const Factors factors{block.first, block.last, block_rows(k), g_.block_width, block_of_panels};
-    // products by slices leave room for a panel by the width of the whole update
-    if (has_slices(choices_.products)) return update_columns(factors, reach(k), end_of_group(), next);
-    // a task for each tile column: later ones may still be on their way from the host, and rows of U leave for it soon
-    for (ColumnPlace from = reach(k); from.tile_column < group_.last; from = {from.tile_column + 1, 0}) {
-        update_columns(factors, from, {from.tile_column + 1, 0}, next);
-    }
+    update_one_by_one({block.first, block.last, block_rows(k), g_.block_width, block_of_panels}, reach(k),
+                      end_of_group(), next);
 }
 
 template <class T>
@@ -100,6 +96,21 @@ void GpuLuTasks<T>::gather(int k) {
                 }
                 on_stream::copy_elements<T>(stream, l, View<T>::row_major(block + done, rows - p.first, p.width, ld));
             }));
+}
+
+/// The same as update_columns(), a task for each tile column, since later ones may still be on their way from the host.
+template <class T>
+void GpuLuTasks<T>::update_one_by_one(const Factors& factors, const ColumnPlace& first, const ColumnPlace& end,
+                                      std::optional<int> next) {
+    // products by slices leave room for a panel by the width of the whole update
+    if (has_slices(choices_.products)) return update_columns(factors, first, end, next);
+    for (ColumnPlace from = first; from.tile_column < end.tile_column; from = {from.tile_column + 1, 0}) {
+        update_columns(factors, from, {from.tile_column + 1, 0}, next);
+    }
+    if (end.col > 0) {
+        const Index col = first.tile_column == end.tile_column ? first.col : 0;
+        update_columns(factors, {end.tile_column, col}, end, next);
+    }
 }
 
 /// The step of the factors' panels on columns of the group from `first` to `end`.
