@@ -38,7 +38,7 @@ class AtOnce {
     explicit AtOnce(const Parts& parts)
         : p_(parts),
           queued_(parts.allowed ? parts.ready.queued(parts.outside_worker) : nullptr),
-          enough_(enough_for_worker * static_cast<std::size_t>(std::max(1, parts.workers - 1))) {}
+          enough_(enough_for_worker * static_cast<std::size_t>(parts.workers - 1)) {}
 
     /// Runs a task without accesses that is submitted to the scope and takes no part in the graph, since nothing can
     /// wait for it meanwhile. Returns how handles call it; empty where it has to be submitted.
@@ -47,6 +47,8 @@ class AtOnce {
     }
     /// Runs a task that has entered the graph and waits for nothing. False where it has to be queued.
     bool run(Task& task) { return queued_ != nullptr && !task.gang && !task.commutes && may_run() && run_here(task); }
+    /// The calling thread has run queued tasks: the next look tells how long they took.
+    void look_soon() { skipped_.store(0, std::memory_order_relaxed); }
 
   private:
     /// Submissions between two looks at how the workers are doing.

@@ -89,7 +89,7 @@ Engine::Engine(const Config& config)
           {graph_, *workers_.front(), loop_, progress_, outside_, coherence_.get(), before_wait_, spares_, waiters_}),
       task_waits_(graph_, waiting_),
       user_graphs_(graph_, waiting_),
-      window_(config_.window, waiting_, progress_),
+      window_(config_.window, waiting_, progress_, config_.workers == 1 && gpus_.count() == 0),
       placement_(gpus_, coherence_.get(), chooser_.get()),
       blocks_(graph_, placement_),
       at_once_({graph_, ready_, kernels_, completion_, observers_, outside_, *workers_.front(), progress_,

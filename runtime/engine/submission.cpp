@@ -51,7 +51,7 @@ Submitted Submission::submit(const Call& call) {
     }
     Scope& scope = p_.graph.current_scope();
     if (!call.after.empty()) TaskWaits::check_may_follow(p_.graph, options.name.c_str(), scope, call.after);
-    p_.window.make_room(scope);
+    if (p_.window.make_room(scope)) p_.at_once.look_soon();
     const std::uint64_t order = scope.order.id;
     if (call.accesses.empty() && call.after.empty() && p_.log == nullptr) {
         if (const auto task = p_.at_once.run(scope, options, call.ops, call.source)) return {*task, order};

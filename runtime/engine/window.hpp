@@ -13,21 +13,24 @@ namespace basalt::detail {
 /// Bounds the tasks of a scope that are in flight: a submitter that finds the window full helps until there is room.
 class Window {
   public:
-    /// `tasks` 0: without bounds.
-    Window(std::size_t tasks, Waiting& waiting, const Progress& progress)
+    /// `tasks` 0: without bounds. `one_place`: place 0 runs all tasks.
+    Window(std::size_t tasks, Waiting& waiting, const Progress& progress, bool one_place)
         : tasks_(tasks == 0 ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(tasks)),
           waiting_(waiting),
-          progress_(progress) {}
+          progress_(progress),
+          one_place_(one_place) {}
 
-    /// Returns when the scope may take another task.
-    void make_room(const Scope& scope) {
+    /// Returns when the scope may take another task. True if the thread has run tasks of the program's own graph for
+    /// it.
+    bool make_room(const Scope& scope) {
         if (scope.owner != nullptr) {
             make_room_inside(scope);
         } else if (scope.counts_outstanding) {
             make_room_in_graph(scope);
         } else if (!has_room(scope, tasks_)) {
-            make_room_outside(scope);
+            return make_room_outside(scope);
         }
+        return false;
     }
 
   private:
@@ -41,11 +44,12 @@ class Window {
     /// stretches.
     std::int64_t low_mark() const { return tasks_ - (tasks_ + 3) / 4; }
     void make_room_in_graph(const Scope& graph);
-    void make_room_outside(const Scope& root);
+    bool make_room_outside(const Scope& root);
 
     const std::int64_t tasks_;
     Waiting& waiting_;
     const Progress& progress_;
+    const bool one_place_;
     alignas(64) std::atomic<std::uint64_t> known_completed_{0};  ///< a lower bound of Progress::completed()
 };
 

@@ -120,6 +120,28 @@ TEST_CASE("tasks with accesses that wait for nothing run inside submit() as well
     CHECK(sum == submitted);
 }
 
+TEST_CASE("where one place runs all tasks, those of a chain run inside submit()", "[sanitize]") {
+    const Watchdog watchdog;
+    Runtime runtime({.workers = 1, .window = 256});
+    Array<int> x(runtime, 1);
+    std::atomic<int> current{0};
+    int at_once = 0;
+    int submitted = 0;
+    const auto submitter = std::this_thread::get_id();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (at_once < 100 && std::chrono::steady_clock::now() < end) {
+        current = ++submitted;
+        runtime.submit({}, readwrite(x), [&, number = submitted](View<int> x) {
+            ++x[0];
+            if (std::this_thread::get_id() == submitter && current == number) ++at_once;
+        });
+        current = 0;
+    }
+    runtime.wait();
+    CHECK(at_once == 100);
+    CHECK(x.host_view()[0] == submitted);
+}
+
 TEST_CASE("tasks are queued when they are few or long, without a window, and in a runtime that records a trace") {
     const Watchdog watchdog;
     Config config{.workers = 2};
