@@ -113,7 +113,7 @@ def on_gpu(n, repeat):
         cases = [("lu_factor, Fortran order", lambda: ours.lu_factor(columns.T, runtime=rt),
                   lambda: _basalt.lu_factor(rt._core, columns.T, out.T, pivots)),
                  ("lu_factor, C order", lambda: ours.lu_factor(a, runtime=rt),
-                  lambda: _basalt.lu_factor(rt._core, columns.T, out.T, pivots)),
+                  lambda: _basalt.lu_factor(rt._core, a, out, pivots)),
                  ("solve", lambda: ours.solve(a, b, runtime=rt),
                   lambda: _basalt.solve(rt._core, a.T, b.reshape(1, n).T, x.reshape(1, n).T, 0, True, False)),
                  ("cholesky", lambda: ours.cholesky(spd, runtime=rt),

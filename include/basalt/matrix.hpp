@@ -83,8 +83,8 @@ class Matrix {
     /// The same, converted by GPUs. With Place::any() the array is in the host's memory. Tile columns are dealt to the
     /// GPUs (dealt_to()); some are converted while others are being copied. This is fastest if the array's memory is
     /// pinned. Without GPUs, for arrays without unit row stride and with Place::cpu(), these are load(source) and
-    /// store(target). With Place::gpu(g) the array is in that GPU's memory and column-major; UsageError if its row
-    /// stride is not 1.
+    /// store(target). With Place::gpu(g) the array is in that GPU's memory; UsageError if neither its row stride nor
+    /// its column stride is 1.
     void load(View<const T> source, Place place);
     void store(View<T> target, Place place) const;
     /// The same for one triangle of a square matrix, with half of the work. In the array, elements on the other side of

@@ -50,6 +50,9 @@ constexpr Grid copy_grid(Index columns, Index rows, Index words) {
     return {columns * divide_up(words, copy_threads), std::min(divide_up(rows, copied_rows), most_blocks_yz)};
 }
 
+/// padding_kernel: rows of tile columns. Steps in y.
+constexpr Grid padding_grid(Index columns, Index rows) { return {columns, std::min(rows, most_blocks_yz)}; }
+
 inline constexpr int generator_threads = 128;
 inline constexpr Index generated_rows = 128;
 /// generate_kernel. Steps in y.

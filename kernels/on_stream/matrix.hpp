@@ -36,8 +36,8 @@ template <class T>
 struct PackTileColumns : Kernel<PackTileColumns<T>, void(const TileGrid& grid, TileDeal deal, View<const T> source,
                                                          TileColumns<T> target)> {};
 /// Writes whole CRRB tile columns, padding included. `target` holds the tile columns `deal` of the grid with all their
-/// padded rows. `source` holds the true columns of the same tile columns next to each other in column-major storage:
-/// grid.rows() x dealt_cols(grid, deal, target.columns). The two do not overlap.
+/// padded rows. `source` holds the true columns of the same tile columns next to each other in column-major or
+/// row-major storage: grid.rows() x dealt_cols(grid, deal, target.columns). The two do not overlap.
 template <class T>
 inline constexpr PackTileColumns<T> pack_tile_columns{};
 
@@ -59,7 +59,8 @@ inline constexpr PackColumns<T> pack_columns{};
 
 template <class T>
 struct UnpackWindow : Kernel<UnpackWindow<T>, void(View<const T> source, View<T> target)> {};
-/// target(i, c) = source(i, c) from row-major to column-major storage, for windows of equal shape that do not overlap.
+/// target(i, c) = source(i, c) from row-major to column-major or row-major storage, for windows of equal shape that do
+/// not overlap.
 template <class T>
 inline constexpr UnpackWindow<T> unpack_window{};
 

@@ -103,14 +103,15 @@ class _Foreign:
     def _lu_factor_on_gpu(self, core):
         a = self._arrays[0]
         self._require_matrix(a, "a", square=False)
-        # the memory of A^T in C order is A in columns
-        columns = self._to_c_order(a.T)
-        factors = self._library.zeros_like(columns) if _in_c_order(a.T) else columns
+        if _in_c_order(a) or _in_c_order(a.T):
+            factors = self._library.empty_like(a)  # in the same order
+        else:
+            a = factors = self._to_c_order(a)
         pivots = np.zeros(min(a.shape), np.int64)
         if 0 not in a.shape:
             self._synchronize()
-            _basalt.lu_factor(core, columns.T, factors.T, pivots)
-        return factors.T, pivots.astype(np.int32)
+            _basalt.lu_factor(core, a, factors, pivots)
+        return factors, pivots.astype(np.int32)
 
     def cholesky(self, core, lower):
         from . import linalg

@@ -62,6 +62,11 @@ class _Device:
         _Device.waited_for.append(self.number)
 
 
+def _empty_like(array):
+    """What was in the memory before is no part of a result."""
+    return np.full_like(array, np.nan)
+
+
 def _made(array):
     assert _Device.present == _HOME
     return array
@@ -79,6 +84,7 @@ class LikeCuPy(Array):
     def __array_namespace__(self):
         return types.SimpleNamespace(ascontiguousarray=lambda a: _made(LikeCuPy(np.ascontiguousarray(a.array))),
                                      zeros_like=lambda a: _made(LikeCuPy(np.zeros_like(a.array))),
+                                     empty_like=lambda a: _made(LikeCuPy(_empty_like(a.array))),
                                      cuda=types.SimpleNamespace(Device=_Device))
 
 
@@ -91,4 +97,5 @@ class LikePyTorch(Array):
 
     def __array_namespace__(self):
         cuda = types.SimpleNamespace(device=_Device, synchronize=lambda number: _Device(number).synchronize())
-        return types.SimpleNamespace(zeros_like=lambda a: _made(LikePyTorch(np.zeros_like(a.array))), cuda=cuda)
+        return types.SimpleNamespace(zeros_like=lambda a: _made(LikePyTorch(np.zeros_like(a.array))),
+                                     empty_like=lambda a: _made(LikePyTorch(_empty_like(a.array))), cuda=cuda)

@@ -76,11 +76,11 @@ void for_each_column_on_gpu(const detail::MatrixStorage& storage, TaskName name,
 }
 
 template <class T>
-void require_column_major(const char* what, const View<T>& view) {
-    if (view.row_stride() != 1 && view.rows() > 1) {
-        throw UsageError(std::string(what) + ": the array in a GPU's memory has row stride " +
-                         std::to_string(view.row_stride()) + "; allowed is 1 (column-major)");
-    }
+void require_unit_stride(const char* what, const View<T>& view) {
+    if (view.row_stride() == 1 || view.col_stride() == 1 || view.rows() <= 1) return;
+    throw UsageError(std::string(what) + ": the array in a GPU's memory has row stride " +
+                     std::to_string(view.row_stride()) + " and column stride " + std::to_string(view.col_stride()) +
+                     "; allowed is that one of them is 1");
 }
 
 /// The columns of the array that belong to a tile column.
@@ -260,7 +260,7 @@ void Matrix<T>::load(View<const T> source, Place place) {
         const bool by_gpus = place.is_any() && detail::gpus_can_convert(storage, source);
         return by_gpus ? detail::load_by_gpus(storage, source) : load(source);
     }
-    require_column_major("Matrix::load", source);
+    require_unit_stride("Matrix::load", source);
     for_each_column_on_gpu<T>(
         storage, "load", AccessMode::write, place, [source, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
             const TileGrid& grid = storage.grid();
@@ -277,7 +277,7 @@ void Matrix<T>::store(View<T> target, Place place) const {
         const bool by_gpus = place.is_any() && detail::gpus_can_convert<T>(storage, target);
         return by_gpus ? detail::store_by_gpus(storage, target) : store(target);
     }
-    require_column_major("Matrix::store", target);
+    require_unit_stride("Matrix::store", target);
     const TileGrid& grid = storage.grid();
     const auto store_rows = [&](Index j, Index begin, Index end) {
         if (begin == end) return;

@@ -33,6 +33,7 @@ std::vector<Named> grids_of_tile_columns(Index columns, Index rows, Index width)
         {"unpack", transposition_grid(rows, width, columns)},
         {"reorder, tiles as tall as the matrix", transposition_grid(rows, width, columns)},
         {"reorder, square tiles", transposition_grid(width, width, columns * divide_up(rows, width))},
+        {"padding", padding_grid(columns, rows)},
         {"copy, elements", copy_grid(columns, rows, width)},
         {"copy, 16 bytes", copy_grid(columns, rows, divide_up(width, 2))},
         {"generate", generator_grid(columns, rows, width)},

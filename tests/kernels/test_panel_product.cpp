@@ -56,8 +56,8 @@ void check_solve(int order, int cols, bool backwards) {
     REQUIRE(distance(solved, expected) <= 16 * tolerance<T>(order));
 }
 
-/// L and C side by side, as in a panel; the first columns of C go to the staging buffer, if any. multiply(thread, l, ld,
-/// u, staging)
+/// L and C side by side, as in a panel; the first columns of C go to the staging buffer, if any. multiply(thread, l,
+/// ld, u, staging)
 template <class T, class F>
 void check_product(int rows, int order, int cols, int staged_cols, bool backwards, const F& multiply) {
     INFO(rows << " rows, order " << order << ", " << cols << " columns, " << staged_cols << " of them staged");

@@ -143,13 +143,42 @@ DealtWidths widths_of(const TileGrid& grid, TileDeal deal) {
     return {grid.rows(), grid.cols(), grid.shape().width, deal};
 }
 
+/// The padding of tile columns.
+template <class T>
+__global__ void __launch_bounds__(cuda_detail::copy_threads) padding_kernel(TileColumns<T> target, DealtWidths widths) {
+    const Index l = blockIdx.x, cols = widths.true_width(l), first_col = widths.first_col(l);
+    for (Index i = blockIdx.y; i < target.rows; i += gridDim.y) {
+        T* const row = target.data + l * target.stride + i * target.ld;
+        for (Index c = (i < widths.m ? cols : 0) + threadIdx.x; c < target.width; c += cuda_detail::copy_threads)
+            row[c] = T(i >= widths.m && c >= cols && first_col + c == i);
+    }
+}
+
+/// Of rows that lie as they do in the tile columns.
+template <class T>
+void pack_rows(Stream stream, const TileGrid& grid, TileDeal deal, View<const T> source, TileColumns<T> target) {
+    const Index width = grid.shape().width;
+    for (Index l = 0; l < target.columns; ++l) {
+        const Index cols = dealt_width(grid, deal, l);
+        copy_elements<T>(stream, source.block(0, l * width, source.rows(), cols),
+                         target.column(l).block(0, 0, source.rows(), cols));
+    }
+    if (target.rows == grid.rows() && grid.cols() % width == 0) return;
+    padding_kernel<T><<<cuda_detail::blocks(cuda_detail::padding_grid(target.columns, target.rows)),
+                        cuda_detail::copy_threads, 0, cuda_detail::native(stream)>>>(target, widths_of(grid, deal));
+    cuda_detail::check_launch("padding_kernel", stream);
+}
+
 }  // namespace
 
 template <class T>
 void run_on_gpu(PackTileColumns<T>, Stream stream, const TileGrid& grid, TileDeal deal, View<const T> source,
                 TileColumns<T> target) {
     assert(source.cols() == dealt_cols(grid, deal, target.columns) && source.rows() == grid.rows());
-    assert(target.rows == grid.padded_rows() && source.row_stride() == 1);
+    assert(target.rows == grid.padded_rows());
+    if (target.columns <= 0) return;
+    if (source.row_stride() != 1 && source.col_stride() == 1) return pack_rows<T>(stream, grid, deal, source, target);
+    assert(source.row_stride() == 1 || source.rows() <= 1);
     const Index width = grid.shape().width;
     transpose<T>(stream, {source.data(), source.col_stride(), source.col_stride() * width},
                  {target.data, target.ld, target.stride}, target.columns, {width, target.rows},
@@ -181,6 +210,7 @@ template <class T>
 void run_on_gpu(UnpackWindow<T>, Stream stream, View<const T> source, View<T> target) {
     assert(source.rows() == target.rows() && source.cols() == target.cols());
     assert(source.cols() <= 1 || source.col_stride() == 1);
+    if (target.row_stride() != 1 && target.col_stride() == 1) return copy_elements<T>(stream, source, target);
     assert(target.rows() <= 1 || target.row_stride() == 1);
     const Extent all{source.rows(), source.cols()};
     transpose<T>(stream, {source.data(), source.row_stride(), 0}, {target.data(), target.col_stride(), 0}, 1, all,

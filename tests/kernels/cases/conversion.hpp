@@ -71,6 +71,18 @@ void check_conversion(Kernels& kernels, const std::vector<Dealt>& matrices) {
             for (Index i = 0; i < grid.rows(); ++i) rubbish[at(j * ld + i)] = array[at(j * ld + i)];
         }
         REQUIRE(back.read() == rubbish);
+
+        // the same matrix row-major
+        const Index row_ld = cols + 3;
+        std::vector<T> rows(at(row_ld * grid.rows() + 2));
+        for (Index j = 0; j < cols; ++j) {
+            for (Index i = 0; i < grid.rows(); ++i) rows[at(i * row_ld + j)] = array[at(j * ld + i)];
+        }
+        typename Kernels::template Memory<T> device_rows(kernels, rows), others(kernels, random_values<T>(stored, 4));
+        kernels(on_stream::pack_tile_columns<T>, grid, deal,
+                View<const T>::row_major(device_rows.data(), grid.rows(), cols, row_ld),
+                stored_tile_columns(grid, others.data(), columns));
+        REQUIRE(others.read() == expected);
     }
 }
 
@@ -112,6 +124,16 @@ void check_conversion_of_strips(Kernels& kernels, const std::vector<Dealt>& matr
                 }
             }
             REQUIRE(back.read() == rubbish);
+
+            const Index row_ld = cols + 2;
+            std::vector<T> row_rubbish = random_values<T>(rows * row_ld + 5, 4);
+            typename Kernels::template Memory<T> back_in_rows(kernels, row_rubbish);
+            kernels(on_stream::unpack_window<T>, View<const T>(whole.block(row, split, rows, cols)),
+                    View<T>::row_major(back_in_rows.data(), rows, cols, row_ld));
+            for (Index i = 0; i < rows; ++i) {
+                for (Index c = 0; c < cols; ++c) row_rubbish[at(i * row_ld + c)] = rubbish[at(c * rows + i)];
+            }
+            REQUIRE(back_in_rows.read() == row_rubbish);
         }
     }
 }
