@@ -8,6 +8,7 @@
 
 #include "runtime/engine/gpu_data.hpp"
 #include "runtime/engine/runtime_access.hpp"
+#include "tests/common/mentions.hpp"
 #include "tests/devices/device_tasks.hpp"
 #include "tests/tasks/on_gpus/host_columns_cases.hpp"
 
@@ -247,11 +248,41 @@ TEST_CASE("an array that is not like the matrix and a task that has no GPU are r
     Runtime rt(GpuMachine{.gpus = 1}.config());
     Dense<double> a = random_dense<double>(20, 20, 9);
     Matrix<double> tiles(rt, 20, 20, {16, 16});
-    CHECK_THROWS_AS(tiles.load(View<const double>::row_major(a.values.data(), 20, 20, 20), Place::gpu(0)), UsageError);
+    const View<double> strided(a.values.data(), 20, 20, 2, 40);
+    CHECK(mentions(error_of<UsageError>([&] { tiles.load(strided, Place::gpu(0)); }),
+                   "Matrix::load: the array in a GPU's memory has row stride 2 and column stride 40; allowed is"));
+    CHECK_THROWS_AS(tiles.store(strided, Place::gpu(0)), UsageError);
     Dense<double> larger(21, 20);
     CHECK_THROWS_AS(tiles.load(larger.view(), Place::any()), UsageError);
     rt.submit({.name = "inside", .place = Place::cpu()}, [&] { tiles.store(a.view(), Place::any()); });
     CHECK_THROWS_AS(rt.wait(), TaskError);
+}
+
+TEST_CASE("arrays in a GPU's memory are loaded and stored by rows and by columns") {
+    Runtime rt(GpuMachine{.gpus = 2}.config());
+    for (const auto& [m, n] : {std::array<Index, 2>{1, 40}, {40, 1}, {33, 50}, {64, 32}}) {
+        const Dense<double> a = random_dense<double>(m, n, 9);
+        for (const bool from_rows : {false, true}) {
+            for (const bool to_rows : {false, true}) {
+                CAPTURE(m, n, from_rows, to_rows);
+                std::vector<double> source(static_cast<std::size_t>(m * n)), target(source.size());
+                const auto view = [m = m, n = n](std::vector<double>& values, bool rows) {
+                    return rows ? View<double>::row_major(values.data(), m, n, n)
+                                : View<double>::column_major(values.data(), m, n, m);
+                };
+                for (Index j = 0; j < n; ++j) {
+                    for (Index i = 0; i < m; ++i) view(source, from_rows)(i, j) = a(i, j);
+                }
+                Matrix<double> tiles(rt, m, n, {16, 16});
+                tiles.load(view(source, from_rows), Place::gpu(1));
+                tiles.store(view(target, to_rows), Place::gpu(1));
+                rt.wait();
+                for (Index j = 0; j < n; ++j) {
+                    for (Index i = 0; i < m; ++i) REQUIRE(view(target, to_rows)(i, j) == a(i, j));
+                }
+            }
+        }
+    }
 }
 
 TEST_CASE("several threads may store at once", "[sanitize]") {
