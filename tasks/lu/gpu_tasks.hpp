@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "basalt/runtime.hpp"
@@ -114,6 +115,8 @@ class GpuLuTasks {
     template <class F>
     void submit_update(const Factors& factors, const Part& part, const GpuColumns<T>& columns, const F& add_columns);
     std::optional<int> gate_on(int gpu, std::optional<int> next) const;
+    /// Of doubles there are none, whatever the options say.
+    bool slices_are_chosen() const { return std::is_same_v<T, float> && has_slices(choices_.products); }
     bool by_slices(Index rows, Index depth, Index cols) const;
     on_stream::RoomForOthers room_for_panel(const Part& part, Index rows_below, Index depth) const;
 

@@ -103,7 +103,7 @@ template <class T>
 void GpuLuTasks<T>::update_one_by_one(const Factors& factors, const ColumnPlace& first, const ColumnPlace& end,
                                       std::optional<int> next) {
     // products by slices leave room for a panel by the width of the whole update
-    if (has_slices(choices_.products)) return update_columns(factors, first, end, next);
+    if (slices_are_chosen()) return update_columns(factors, first, end, next);
     for (ColumnPlace from = first; from.tile_column < end.tile_column; from = {from.tile_column + 1, 0}) {
         update_columns(factors, from, {from.tile_column + 1, 0}, next);
     }
@@ -148,7 +148,7 @@ std::optional<int> GpuLuTasks<T>::gate_on(int gpu, std::optional<int> next) cons
 /// Whether a product of these dimensions is made by slices. On emulated devices all that may be are.
 template <class T>
 bool GpuLuTasks<T>::by_slices(Index rows, Index depth, Index cols) const {
-    if (!std::is_same_v<T, float> || !has_slices(choices_.products)) return false;
+    if (!slices_are_chosen()) return false;
     if (gpus_of(rt_).device(0).emulated()) return true;
     return worth_splitting(rt_.tuning().gpu.lu.splitting, rows, depth, cols);
 }

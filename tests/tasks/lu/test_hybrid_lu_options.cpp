@@ -1,5 +1,8 @@
 // LU in the modes hybrid and gpu: options that they have not, and what is chosen where nothing is asked for.
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tasks/lu/options.hpp"
 #include "tests/common/mentions.hpp"
@@ -89,6 +92,29 @@ TEST_CASE("a lookahead that panels on GPUs do not have is refused; automatic tak
     CHECK(basalt::chosen_lu_mode(runtime.tuning(), automatic, 100000, 100, 2) == LuMode::cpu);
     automatic.lookahead = 2;
     CHECK(basalt::chosen_lu_mode(runtime.tuning(), automatic, 4000, 4000, 2) == LuMode::hybrid);
+}
+
+template <class T>
+std::uint64_t coarse_updates() {
+    Config config = GpuMachine{.gpus = 1}.config();
+    config.statistics = true;
+    Runtime runtime(config);
+    Dense<T> source = random_dense<T>(128, 128, 4);
+    Matrix<T> a(runtime, 128, 128, {16, 16});
+    a.load(source.view());
+    LuOptions options = gpu_alone(8);
+    options.coarse_width = 32;
+    lu_factor(runtime, a, options);
+    runtime.wait();
+    const std::vector<TaskStatistics> names = runtime.statistics().by_name;
+    const auto update =
+        std::find_if(names.begin(), names.end(), [](const auto& task) { return task.name == "update"; });
+    return update != names.end() ? update->count : 0;
+}
+
+TEST_CASE("the first updates of doubles, and coarse ones, take tile columns one by one, and those by slices do not") {
+    // beyond the blocks of 32 columns lie 6, 4 and 2 tile columns
+    CHECK(coarse_updates<double>() >= coarse_updates<float>() + (6 - 1) + (4 - 1) + (2 - 1));
 }
 
 TEST_CASE("panels wider than GPUs take are narrower there") {
