@@ -176,7 +176,7 @@ void run_on_gpu(PackTileColumns<T>, Stream stream, const TileGrid& grid, TileDea
                 TileColumns<T> target) {
     assert(source.cols() == dealt_cols(grid, deal, target.columns) && source.rows() == grid.rows());
     assert(target.rows == grid.padded_rows());
-    if (target.columns <= 0) return;
+    if (target.empty()) return;
     if (source.row_stride() != 1 && source.col_stride() == 1) return pack_rows<T>(stream, grid, deal, source, target);
     assert(source.row_stride() == 1 || source.rows() <= 1);
     const Index width = grid.shape().width;
