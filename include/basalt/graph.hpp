@@ -119,8 +119,9 @@ class Graph {
 };
 
 /// Has what the calling thread submits outside tasks go to a graph, for as long as it lives: what is called meanwhile,
-/// such as lu_factor(), submits there. Runtime::wait(), wait_for(), cancel() and cancelled() mean this graph then. The
-/// graph outlives it; the same thread destroys it, in reverse order of construction. Throws UsageError inside a task.
+/// such as lu_factor(), submits there. Runtime::wait(), wait_for(), cancel(), cancelled() and error() mean this graph
+/// then. The graph outlives it; the same thread destroys it, in reverse order of construction. Throws UsageError inside
+/// a task.
 class SubmitTo {
   public:
     explicit SubmitTo(const Graph& graph) : SubmitTo(*graph.state_) {}

@@ -147,9 +147,9 @@ class Runtime {
     /// that is cleared and filled again keeps its memory; a new list for each task takes some.
     ///
     /// Returns at once while fewer tasks are in flight than Config::window. Otherwise the calling thread first runs
-    /// other tasks. It also runs the task itself if that waits for nothing, all workers have dozens of ready tasks and
-    /// tasks have lately taken less than a microsecond. So a mutex that tasks lock must not be held over submit(), and
-    /// a task must not wait for what its submitter does after submit(), unless Config::window is 0.
+    /// other tasks. It also runs the task itself if that waits for nothing, all other workers have dozens of ready
+    /// tasks and tasks have lately taken less than a microsecond. So a mutex that tasks lock must not be held over
+    /// submit(), and a task must not wait for what its submitter does after submit(), unless Config::window is 0.
     ///
     /// Throws UsageError when an access or place is not allowed here: for data that were released or belong to another
     /// Runtime, a gang on a GPU, or a GPU that does not exist. Throws DeviceError when the data of a GPU task can never
@@ -278,7 +278,8 @@ class Runtime {
     /// Inside a task: whether its graph was cancelled, so that a long kernel may stop early.
     bool cancelled() const;
 
-    /// The first error of the graph since its last wait(), if any. Not set by cancel().
+    /// The first error of the graph since its last wait(), if any. Not set by cancel(). Inside a task: that of the
+    /// task's graph, to which errors of children that the task waits for do not belong.
     std::exception_ptr error() const;
 
     int workers() const;

@@ -198,7 +198,8 @@ struct GpuTuning {
         GpuPanelDesign design = GpuPanelDesign::steps;
         /// Thread blocks, one on a multiprocessor; for a cluster the next of 4, 8, 16. 0: by the panel's height.
         int blocks = 0;
-        int leaf_width = 0;  ///< columns factored on chip; 0: as many as fit
+        /// Columns factored on chip; 0: as many as fit, but at least 16 where `blocks` is not 0.
+        int leaf_width = 0;
         /// Design fused: taller leaves are factored by steps; 0: leaves that do not fit into registers.
         Index tallest_leaf = 0;
         /// Where `blocks` is 0: about this many rows for a block. With fewer rows one block more gains nothing.

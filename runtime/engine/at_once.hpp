@@ -16,8 +16,8 @@
 
 namespace basalt::detail {
 
-/// Runs tasks that wait for nothing inside submit(), when the workers have enough to do and tasks have been short
-/// lately: it takes less time to run such a task than to hand it to another core. Thread-safe.
+/// Runs tasks that wait for nothing inside submit(), when the other workers, if any, have enough to do and tasks have
+/// been short lately: it takes less time to run such a task than to hand it to another core. Thread-safe.
 ///
 /// The submitting thread works place 0 meanwhile. Whatever else it would have done, it would have run no task, so
 /// priorities of tasks that are ready do not matter.
@@ -32,6 +32,7 @@ class AtOnce {
         OutsidePlace& outside;
         Worker& outside_worker;  ///< place 0
         const Progress& progress;
+        const std::atomic<std::uint64_t>& waits;  ///< of threads outside tasks
         int workers;
         bool allowed;  ///< submit() may run tasks, see Config::window
     };
@@ -47,7 +48,7 @@ class AtOnce {
     }
     /// Runs a task that has entered the graph and waits for nothing. False where it has to be queued.
     bool run(Task& task) { return queued_ != nullptr && !task.gang && !task.commutes && may_run() && run_here(task); }
-    /// The calling thread has run queued tasks: the next look tells how long they took.
+    /// The calling thread has waited for room in the window: the next look tells how long tasks took meanwhile.
     void look_soon() { skipped_.store(0, std::memory_order_relaxed); }
 
   private:
@@ -64,8 +65,18 @@ class AtOnce {
     }
     /// The number of ready tasks is asked for each time: a long task holds up the submitter, but workers find others.
     bool may_run() {
-        return queued_->load(std::memory_order_relaxed) >= enough_ &&
+        return queued_->load(std::memory_order_relaxed) >= enough_ && !has_waited() &&
                (left_.load(std::memory_order_relaxed) > 0 || look());
+    }
+    /// Whether the program has waited since the last call: what comes behind a wait may be of another kind.
+    bool has_waited() {
+        const std::uint64_t waits = p_.waits.load(std::memory_order_relaxed);
+        if (waits == waits_.load(std::memory_order_relaxed)) [[likely]]
+            return false;
+        waits_.store(waits, std::memory_order_relaxed);
+        left_.store(0, std::memory_order_relaxed);
+        skipped_.store(stretch - 1, std::memory_order_relaxed);
+        return true;
     }
     bool look();
     std::optional<TaskRef> run_here(const TaskOptions& options, const KernelOps& ops, void* source);
@@ -77,7 +88,8 @@ class AtOnce {
     const std::size_t enough_;
     // Relaxed: a count that gets lost when several threads submit costs nothing but time.
     std::atomic<int> left_{0};     ///< how many more tasks may run at once
-    std::atomic<int> skipped_{0};  ///< tasks that were queued since the last look
+    std::atomic<int> skipped_{0};  ///< tasks that are queued before the next look
+    std::atomic<std::uint64_t> waits_{0};
 
     // of the thread that works place 0
     Task* task_ = nullptr;         ///< in which they run one after the other

@@ -93,7 +93,7 @@ Engine::Engine(const Config& config)
       placement_(gpus_, coherence_.get(), chooser_.get()),
       blocks_(graph_, placement_),
       at_once_({graph_, ready_, kernels_, completion_, observers_, outside_, *workers_.front(), progress_,
-                config_.workers, config_.window != 0 && gpus_.count() == 0}),
+                waiting_.waits(), config_.workers, config_.window != 0 && gpus_.count() == 0}),
       submission_({graph_, window_, placement_, blocks_, ready_, dispatch_, outside_, at_once_, config_.workers,
                    gpus_.count() > 0, submission_log_.is_on() ? &submission_log_ : nullptr}),
       recorded_runs_({graph_, submission_, placement_, blocks_, window_, waiting_, kernels_, completion_,

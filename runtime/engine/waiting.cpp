@@ -137,6 +137,7 @@ bool Waiting::wait_until(Deadline deadline) {
     }
     p_.graph.refuse_while_recording("wait()");
     Scope& graph = p_.graph.current_graph();
+    waits_.fetch_add(1, std::memory_order_relaxed);
     p_.before_wait.run_all();
     finish_reductions(graph);
     if (p_.coherence != nullptr) {

@@ -41,6 +41,10 @@ class Waiting {
     void drain(const char* what) noexcept;
     /// Whether the calling thread may wait for a graph: it is neither inside a task nor in what the runtime calls.
     bool is_outside() const { return ThreadContext::of(p_.graph) == nullptr && !on_driver_thread(); }
+    /// How often threads outside tasks have begun to wait.
+    const std::atomic<std::uint64_t>& waits() const { return waits_; }
+    /// Whether the calling thread works a place.
+    bool works() const { return ThreadContext::worker_of(p_.graph) != nullptr; }
     /// Who waits, for the watchdog.
     Waiters& waiters() { return p_.waiters; }
     /// Cancels the graph that the calling thread works for, if anything of it is in flight.
@@ -85,6 +89,7 @@ class Waiting {
     /// How long nothing happens before a thread that waits says so: doubled each time, since long kernels are no error.
     /// Relaxed: nothing depends on it.
     std::atomic<std::int64_t> stall_seconds_{5};
+    std::atomic<std::uint64_t> waits_{0};  ///< relaxed: as above
 };
 
 }  // namespace basalt::detail

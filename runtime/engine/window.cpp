@@ -29,13 +29,14 @@ bool Window::make_room_outside(const Scope& root) {
     known_completed_.store(progress_.completed(), std::memory_order_relaxed);
     if (has_room(root, tasks_)) return false;
     const Waiters::Note note(waiting_.waiters(), nullptr, in_submit);
-    // Where nobody else runs tasks meanwhile, all that can run do: the next ones find their predecessors completed. But
-    // no more than a window full, since other threads may go on submitting.
+    // Where no other place runs tasks meanwhile, all that can run do: the next ones find their predecessors completed.
+    // But no more than a window full, since other threads may go on submitting.
     const auto most = static_cast<std::uint64_t>(one_place_ ? tasks_ : 0);
     const std::uint64_t begun = progress_.completed();
     std::uint64_t before = begun;
     waiting_.help_outside(root, [&] {
         if (static_cast<std::int64_t>(progress_.in_flight()) > low_mark()) return false;
+        if (!waiting_.works()) return true;  // another thread works the place
         const std::uint64_t completed = progress_.completed();
         const bool runs_on = completed != std::exchange(before, completed) && completed - begun < most;
         return !runs_on || progress_.in_flight() == 0;

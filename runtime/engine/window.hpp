@@ -20,8 +20,7 @@ class Window {
           progress_(progress),
           one_place_(one_place) {}
 
-    /// Returns when the scope may take another task. True if the thread has run tasks of the program's own graph for
-    /// it.
+    /// Returns when the scope may take another task. True if the thread has waited for the program's own graph.
     bool make_room(const Scope& scope) {
         if (scope.owner != nullptr) {
             make_room_inside(scope);
@@ -40,8 +39,8 @@ class Window {
         return static_cast<std::int64_t>(root.submitted.load(std::memory_order_relaxed) - done) < limit;
     }
     void make_room_inside(const Scope& scope);
-    /// A submitter that helps goes on only when a quarter of the window is free, so that helping comes in long
-    /// stretches.
+    /// A submitter that helps goes on only when a quarter of the window is free, or more where no other place runs
+    /// tasks, so that helping comes in long stretches.
     std::int64_t low_mark() const { return tasks_ - (tasks_ + 3) / 4; }
     void make_room_in_graph(const Scope& graph);
     bool make_room_outside(const Scope& root);

@@ -71,8 +71,8 @@ class GpuLuTasks {
     void factor_on_gpu(int k);
     /// The step on the next panel alone, in its buffer, so that it can be factored first.
     void update_leading(int k, int next);
-    /// The step on all columns of the group from `first` to `end`, a task for each GPU. `next`: the panel whose leading
-    /// update precedes, if any.
+    /// The step on all columns of the group from `first` to `end`, a task for each GPU; the first step has one for each
+    /// tile column, see update_one_by_one(). `next`: the panel whose leading update precedes, if any.
     void update_rest(int k, const ColumnPlace& first, const ColumnPlace& end, std::optional<int> next = {});
     /// Panel k joins the panels of its block; its interchanges move their rows.
     void gather(int k);

@@ -98,7 +98,8 @@ void GpuLuTasks<T>::gather(int k) {
             }));
 }
 
-/// The same as update_columns(), a task for each tile column, since later ones may still be on their way from the host.
+/// The same as update_columns(), a task for each tile column: of an array on the host, later ones may still be on their
+/// way, and what is updated first leaves first.
 template <class T>
 void GpuLuTasks<T>::update_one_by_one(const Factors& factors, const ColumnPlace& first, const ColumnPlace& end,
                                       std::optional<int> next) {

@@ -140,6 +140,33 @@ TEST_CASE("where one place runs all tasks, those of a chain run inside submit()"
     runtime.wait();
     CHECK(at_once == 100);
     CHECK(x.host_view()[0] == submitted);
+
+    // what comes behind a wait may take long
+    for (int i = 0; i < 10; ++i) {
+        std::atomic<bool> submitting{true};
+        bool inside = false;
+        runtime.submit({}, readwrite(x),
+                       [&](View<int>) { inside = submitting && std::this_thread::get_id() == submitter; });
+        submitting = false;
+        runtime.wait();
+        CHECK_FALSE(inside);
+    }
+}
+
+TEST_CASE("one place, two submitters: both find room", "[sanitize]") {
+    const Watchdog watchdog;
+    Runtime runtime({.workers = 1, .window = 64});
+    Array<int> x(runtime, 1);
+    Array<int> y(runtime, 1);
+    const auto flood = [&runtime](Array<int>& data) {
+        for (int i = 0; i < 20'000; ++i) runtime.submit({}, readwrite(data), [](View<int> x) { ++x[0]; });
+    };
+    std::thread other([&] { flood(y); });
+    flood(x);
+    other.join();
+    runtime.wait();
+    CHECK(x.host_view()[0] == 20'000);
+    CHECK(y.host_view()[0] == 20'000);
 }
 
 TEST_CASE("tasks are queued when they are few or long, without a window, and in a runtime that records a trace") {

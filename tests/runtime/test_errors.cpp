@@ -245,6 +245,24 @@ TEST_CASE("a task may cancel its own graph, and a long one can ask whether it wa
     CHECK_FALSE(runtime.cancelled());
 }
 
+TEST_CASE("a runtime tells its first error until it is waited for") {
+    Runtime runtime(Config{.workers = 2});
+    CHECK(runtime.error() == nullptr);
+    runtime.submit({.name = "bad"}, [] { throw std::runtime_error("boom"); });
+    CHECK(comes_true([&] { return runtime.error() != nullptr; }));
+    CHECK_THROWS_AS(std::rethrow_exception(runtime.error()), TaskError);
+    CHECK_THROWS_AS(runtime.wait(), TaskError);
+    CHECK(runtime.error() == nullptr);
+    std::atomic<bool> go{false};
+    runtime.submit({}, [&] {
+        while (!go) std::this_thread::yield();
+    });
+    runtime.cancel();
+    CHECK(runtime.error() == nullptr);
+    go = true;
+    CHECK_THROWS_AS(runtime.wait(), Cancelled);
+}
+
 TEST_CASE("a parent whose graph is cancelled is told so when it waits for its children") {
     const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());

@@ -209,7 +209,7 @@ TEST_CASE("a library's own tasks go to the graph that the thread submits to") {
         CHECK(x.host_view()[0] == 2);
     }
     while (inner.error() == nullptr) std::this_thread::yield();
-    CHECK(runtime.error() == nullptr);
+    CHECK(runtime.error() == nullptr);  // that of the program's own graph
     {
         const SubmitTo there(inner);
         CHECK(runtime.error() == inner.error());

@@ -18,7 +18,7 @@ using PanelDesign = GpuPanelDesign;
 struct PanelPlan {
     PanelDesign design = PanelDesign::cluster;
     int blocks = 0;      ///< thread blocks, one to an SM; of a cluster the next of 4, 8, 16; 0: chosen by the height
-    int leaf_width = 0;  ///< columns that are factored on chip; 0: as many as fit
+    int leaf_width = 0;  ///< columns that are factored on chip; 0: as many as fit, at least 16 where blocks are named
     /// Design fused: taller leaves are factored by steps, the paper's T; 0: those that registers do not hold.
     Index tallest_leaf = 0;
     /// blocks = 0, designs cluster and grid: about this many rows to a block; a cluster has 4, 8 or 16 blocks.

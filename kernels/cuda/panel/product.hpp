@@ -315,7 +315,7 @@ BASALT_DEVICE void subtract_product(const Thread& thread, T* l, int ld, int rows
     }
 }
 
-/// The same for an even order of less than 16, with C beside L and no more columns in it: too few for tensor cores. A
+/// The same for an even order of less than 16, with C right of L and no more columns in it: too few for tensor cores. A
 /// thread has two elements of C; its neighbours have the row's others and read the same of L.
 template <class Thread, class T>
 BASALT_DEVICE void subtract_narrow_product(const Thread& thread, T* l, int ld, int rows, int order, int cols,

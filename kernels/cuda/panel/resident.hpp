@@ -23,7 +23,8 @@ bool resident_fits(int device, Index rows, cuda_kernels::PanelPlan plan);
 /// Bytes of workspace, for any plan.
 std::size_t resident_workspace(Index cols);
 
-/// `panel` is not empty, and `plan` fits. Kernels in double precision append to `log`; `moves`, of all or
+/// `panel` is not empty, and `plan` fits. Kernels in double precision append to `log`, but for those
+/// with leaves of less than 16 columns; `moves`, of all or
 /// none of the pivots, gets what the interchanges move.
 template <class T>
 void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,

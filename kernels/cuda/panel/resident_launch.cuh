@@ -108,13 +108,17 @@ struct Variant {
     }
 };
 
+/// Leaves of 2, 4 and 8 columns, for tall panels. Where a triangle is copied whole units are read: with this many rows
+/// there is always something below it.
+constexpr bool is_tall_width(int width) { return width == 2 || width == 4 || width == 8; }
+inline constexpr Index least_tall_rows = resident_cols + unit_rows;
+
 /// Blocks that the variant takes for the panel; 0: it does not fit. Clusters have a power of two of them. `most_rows`:
 /// of a block of any variant, so that whatever fits does so with fewer rows too.
 template <class V>
 int blocks_for(V variant, int device, Index rows, cuda_kernels::PanelPlan plan, Index most_rows) {
     if (plan.leaf_width != 0 && plan.leaf_width != V::width) return 0;
-    // where a triangle is copied whole units are read: there is always something below it
-    if (V::width < unit_rows && rows < resident_cols + unit_rows) return 0;
+    if (is_tall_width(V::width) && rows < least_tall_rows) return 0;
     const int least = V::Team::least_blocks, most = variant.most_blocks(device);
     const Index wished = plan.blocks == 0 ? divide_up(rows, std::min(plan.rows_a_block, most_rows)) : plan.blocks;
     if (most < least || (plan.blocks != 0 && plan.blocks > most)) return 0;
@@ -142,7 +146,7 @@ struct ResidentPanel {
     using High = Variant<T, Kind, WideLeaves<8>, sizeof(T) == 8 ? 8 : 16, 2>;
     using Higher = Variant<T, Kind, NarrowLeaves<sizeof(T) == 8 ? 2 : 4>, 32, team_warps>;
     using Highest = Variant<T, Kind, NarrowLeaves<sizeof(T) == 8 ? 4 : 5>, 16, team_warps>;
-    // As many registers for more rows.
+    // 512 bytes of registers for fewer columns of more rows.
     template <int width>
     using Tall = Variant<T, Kind, NarrowLeaves<512 / sizeof(T) / width>, width, team_warps>;
 
@@ -150,6 +154,8 @@ struct ResidentPanel {
     /// to compile.
     template <class F>
     static bool with_variant(int device, Index rows, cuda_kernels::PanelPlan plan, const F& f) {
+        // the last parts of a wide panel are short
+        if (Kind::holds_tall && is_tall_width(plan.leaf_width) && rows < least_tall_rows) plan.leaf_width = 0;
         const auto takes = [&](auto variant) {
             const int blocks = blocks_for(variant, device, rows, plan, Highest::rows_a_block);
             if (blocks > 0) f(variant, blocks);
@@ -162,7 +168,7 @@ struct ResidentPanel {
             if (takes(Higher())) return true;
         }
         if (takes(Highest())) return true;
-        // Where blocks are named there may be more, which serve a taller panel better than narrower leaves do.
+        // Where blocks are named, a plan with more of them holds the panel in wider leaves, which is faster.
         if constexpr (Kind::holds_tall) {
             if (plan.blocks != 0 && plan.leaf_width == 0) return false;
             if (takes(Tall<8>()) || takes(Tall<4>())) return true;
