@@ -43,6 +43,10 @@ class Bases {
 }  // namespace
 
 Submitted Submission::submit(const Call& call) {
+    // as early as may be: the scope's lock lets no later load begin before it is taken
+    for (const AccessRecord& record : call.accesses) {
+        if (record.datum != nullptr) record.datum->prefetch();
+    }
     const TaskOptions& options = call.options;
     const bool plain = options.threads.min == 1 && options.threads.max == 1 && options.threads.patience.count() >= 0;
     if (!plain) check_threads(options);

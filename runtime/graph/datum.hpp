@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/host_memory.hpp"
+#include "base/spin_lock.hpp"
 #include "runtime/graph/access_map.hpp"
 #include "runtime/graph/partitions.hpp"
 #include "runtime/graph/residency.hpp"
@@ -97,7 +97,7 @@ struct alignas(64) Datum {
         for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(begin + 64 * line);
     }
 
-    std::mutex retired_lock;   // guards what follows, which the tasks that retire a version change
+    SpinLock retired_lock;     // guards what follows, which the tasks that retire a version change
     VersionList unused;        ///< versions without users
     int retired_versions = 0;  ///< for whose last users tasks of the runtime's own wait
     bool given_up = false;
@@ -107,10 +107,10 @@ struct alignas(64) Datum {
 
     // -- of blocks, of arrays that are cut into blocks, and of memory with a leading dimension
     Index ld = 0;              ///< elements from one row to the next in the host's memory; elsewhere there are `cols`
-    bool by_columns = false;   ///< the rows are what the user calls columns
     Version* whole = nullptr;  ///< of a block: its array, which has one version as long as it is cut
     Index first_row = 0;       ///< of a block, in its array
     Index first_col = 0;
+    bool by_columns = false;  ///< the rows are what the user calls columns
     /// In program order, the last user of the memory used it through this datum. Guarded by the home order's lock, as
     /// is what follows.
     bool is_current = false;
@@ -133,5 +133,7 @@ struct alignas(64) Datum {
     std::size_t row_bytes() const { return element_size * static_cast<std::size_t>(cols); }
     std::size_t bytes() const { return row_bytes() * static_cast<std::size_t>(rows); }
 };
+// An odd number of cache lines: then the lines that every access needs lie in all sets of the caches.
+static_assert(sizeof(Datum) / 64 % 2 == 1);
 
 }  // namespace basalt::detail

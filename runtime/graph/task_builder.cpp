@@ -84,10 +84,7 @@ void TaskBuilder::make_step(const Task& coroutine) {
 
 void TaskBuilder::bind(const AccessRecord* records, std::size_t count, const KernelOps& ops, void** bases) {
     std::uint32_t nonempty = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        if (records[i].datum != nullptr) records[i].datum->prefetch();
-        nonempty += is_empty(records[i]) ? 0 : 1;
-    }
+    for (std::size_t i = 0; i < count; ++i) nonempty += is_empty(records[i]) ? 0 : 1;
     Task& task = new_.task();
     task.access_count = nonempty;
     graph_.pool().make_room_for_accesses(cache_, task);
