@@ -30,6 +30,16 @@ View<Element> array_of(const Matrix<T>& matrix, Element* a, Index row_stride, In
     return {a, matrix.rows(), matrix.cols(), row_stride, col_stride};
 }
 
+basalt_status store_triangle(const char* caller, const basalt_matrix* matrix, basalt_triangle triangle, void* a,
+                             Index row_stride, Index col_stride, basalt_place place, OtherSide other) {
+    return guarded(caller, [&] {
+        with_matrix(matrix, [&]<class T>(const Matrix<T>& source) {
+            source.store_triangle(triangle_of(triangle), array_of(source, static_cast<T*>(a), row_stride, col_stride),
+                                  place_of(place), other);
+        });
+    });
+}
+
 /// ||A||_oo = || |A| (1, 1, ...) ||_oo. NaN where there is one.
 template <class T>
 double infinity_norm(const Matrix<T>& a) {
@@ -141,12 +151,12 @@ basalt_status basalt_matrix_load_triangle(basalt_matrix* matrix, basalt_triangle
 }
 basalt_status basalt_matrix_store_triangle(const basalt_matrix* matrix, basalt_triangle triangle, void* a,
                                            int64_t row_stride, int64_t col_stride, basalt_place place) {
-    return guarded(__func__, [&] {
-        with_matrix(matrix, [&]<class T>(const Matrix<T>& source) {
-            source.store_triangle(capi::triangle_of(triangle),
-                                  array_of(source, static_cast<T*>(a), row_stride, col_stride), place_of(place));
-        });
-    });
+    return capi::store_triangle(__func__, matrix, triangle, a, row_stride, col_stride, place,
+                                basalt::OtherSide::untouched);
+}
+basalt_status basalt_matrix_store_triangular(const basalt_matrix* matrix, basalt_triangle triangle, void* a,
+                                             int64_t row_stride, int64_t col_stride, basalt_place place) {
+    return capi::store_triangle(__func__, matrix, triangle, a, row_stride, col_stride, place, basalt::OtherSide::zeros);
 }
 basalt_status basalt_matrix_at(const basalt_matrix* matrix, int64_t i, int64_t j, double* value) {
     return guarded(__func__, [&] {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <basalt/triangle.hpp>
 #include <basalt/view.hpp>
 
 namespace basalt {
@@ -8,6 +9,9 @@ namespace basalt {
 template <class T>
 constexpr View<T> transposed(View<T> a) {
     return View<T>(a.data(), a.cols(), a.rows(), a.col_stride(), a.row_stride());
+}
+constexpr Triangle transposed(Triangle triangle) {
+    return triangle == Triangle::lower ? Triangle::upper : Triangle::lower;
 }
 
 }  // namespace basalt

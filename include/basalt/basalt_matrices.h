@@ -114,6 +114,9 @@ basalt_status basalt_matrix_load_triangle(basalt_matrix* matrix, basalt_triangle
                                           int64_t row_stride, int64_t col_stride, basalt_place place);
 basalt_status basalt_matrix_store_triangle(const basalt_matrix* matrix, basalt_triangle triangle, void* a,
                                            int64_t row_stride, int64_t col_stride, basalt_place place);
+/// The same with zeros in the other triangle of the array.
+basalt_status basalt_matrix_store_triangular(const basalt_matrix* matrix, basalt_triangle triangle, void* a,
+                                             int64_t row_stride, int64_t col_stride, basalt_place place);
 /// Waits for the tasks that use element (i, j) and gives its value.
 basalt_status basalt_matrix_at(const basalt_matrix* matrix, int64_t i, int64_t j, double* value);
 /// Waits. The infinity norm: the largest sum of magnitudes in a row, NaN if there is a NaN; 0 without elements.

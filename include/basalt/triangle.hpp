@@ -5,6 +5,9 @@ namespace basalt {
 /// A triangle of a matrix, including the diagonal. Elements of the other triangle are never touched.
 enum class Triangle { lower, upper };
 
+/// What becomes of an array's elements on the other side of the diagonal when a triangle is stored in it.
+enum class OtherSide { untouched, zeros };
+
 /// Whether the diagonal of a triangular matrix is read or taken to be ones.
 enum class Diagonal { stored, unit };
 

@@ -95,6 +95,10 @@ constexpr Grid triangle_copy_grid(Index rows, Index cols) {
     return {divide_up(cols, square_side), std::min(divide_up(rows, square_side), most_blocks_yz)};
 }
 
+inline constexpr int zero_threads = 256;
+/// zero_triangle_kernel: a block for each line. Steps in x.
+constexpr Grid zero_grid(Index lines) { return {std::min(lines, most_blocks_yz)}; }
+
 /// Rows of a triangle that one set of blocks inverts by substitution, and columns of the inverse that a block makes.
 inline constexpr int inverted_rows = 256, inverted_cols = 8;
 /// invert_base_kernel. y holds triangles of up to 16776960 rows, whose inverse no memory holds.

@@ -18,6 +18,12 @@ struct CopyTriangle
 template <class T>
 inline constexpr CopyTriangle<T> copy_triangle{};
 
+template <class T>
+struct ZeroTriangle : Kernel<ZeroTriangle<T>, void(Triangle triangle, Index offset, View<T> target)> {};
+/// target(i, j) = 0 for the elements that copy_triangle() would copy. Unit row or column stride.
+template <class T>
+inline constexpr ZeroTriangle<T> zero_triangle{};
+
 /// target(i, j) = source(i, j) where each may be row-major or column-major: of equal shape, not overlapping.
 template <class T>
 void copy_window(Stream stream, std::type_identity_t<View<const T>> source, View<T> target) {

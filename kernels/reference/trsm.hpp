@@ -12,8 +12,7 @@ namespace basalt::reference {
 template <class T>
 void trsm(Side side, Triangle triangle, Diagonal diagonal, std::type_identity_t<View<const T>> t, View<T> b) {
     if (side == Side::right) {  // X T = B is T^T X^T = B^T
-        const Triangle flipped = triangle == Triangle::lower ? Triangle::upper : Triangle::lower;
-        trsm<T>(Side::left, flipped, diagonal, transposed(t), transposed(b));
+        trsm<T>(Side::left, transposed(triangle), diagonal, transposed(t), transposed(b));
         return;
     }
     const Index n = b.rows();

@@ -125,7 +125,7 @@ class _Foreign:
         a = self._arrays[0]
         self._require_matrix(a, "a", square=True)
         a = self._to_c_order(a)
-        factor = self._library.zeros_like(a)
+        factor = self._library.empty_like(a)
         if 0 not in a.shape:
             self._synchronize()
             # the lower triangle in C order is the upper one in Fortran order

@@ -89,7 +89,8 @@ void lu_diagonal(PyRuntime& runtime, const In& a, const Diagonal& diagonal, cons
     for (size_t k = 0; k < pivots.shape(0); ++k) --pivots.data()[k];
 }
 
-/// The triangle of a positive definite A becomes its factor in `out`, whose other triangle is not touched.
+/// The triangle of a positive definite A becomes its factor in `out`. Zeros become the other one on a GPU; on the host,
+/// where new arrays of zeros cost next to nothing, it is not touched.
 int64_t cholesky(PyRuntime& runtime, const In& a, const Out& out, bool lower) {
     const Operand from = operand(a), to = operand(out);
     int64_t info = 0;
@@ -101,7 +102,8 @@ int64_t cholesky(PyRuntime& runtime, const In& a, const Out& out, bool lower) {
         check(basalt_matrix_load_triangle(matrix.get(), triangle, from.data, from.row_stride, from.col_stride, place));
         const FactorsOwner l =
             factored([&](auto f) { return basalt_cholesky_factor(matrix.get(), triangle, nullptr, f); });
-        check(basalt_matrix_store_triangle(matrix.get(), triangle, to.data, to.row_stride, to.col_stride, place));
+        const auto stored = place == BASALT_CPU ? basalt_matrix_store_triangle : basalt_matrix_store_triangular;
+        check(stored(matrix.get(), triangle, to.data, to.row_stride, to.col_stride, place));
         info = info_of(l);
         wait(rt);
     });

@@ -80,50 +80,79 @@ void load_on_cores(const MatrixStorage& storage, Triangle triangle, View<const T
 }
 
 template <class T>
-void store_on_cores(const MatrixStorage& storage, Triangle triangle, View<T> target) {
+void store_on_cores(const MatrixStorage& storage, Triangle triangle, View<T> target, OtherSide other) {
     for_each_window(storage.grid(), triangle, [&](const Window& p) {
         storage.runtime().submit(
             on_cores("store", p), read(region_of<T>(storage, p)),
             [p, triangle, to = window_of(target, p)](View<const T> a) { copy_window<T>(p, triangle, a, to); });
     });
+    if (other == OtherSide::untouched) return;
+    // the accesses: behind a load() that reads these elements of the same array
+    for_each_window(storage.grid(), transposed(triangle), [&](const Window& p) {
+        storage.runtime().submit(on_cores("store", p), read(region_of<T>(storage, p)),
+                                 [p, triangle, to = window_of(target, p)](View<const T>) {
+                                     zero_other_side<T>(triangle, p.col_begin - p.row_begin, to);
+                                 });
+    });
 }
 
 // --- on the GPU that has the array ---
 
-/// Submits a task for each tile column: body(stream, offset, tile column, columns of the array). Both views go from the
-/// triangle's first row in these columns to its last one.
+/// The rows that a triangle has in a tile column.
+struct Rows {
+    Index first, end;
+    Index diagonal;  ///< of the tile column's first column, from `first` on
+
+    Rows(const TileGrid& grid, Index j, Triangle triangle)
+        : first(triangle == Triangle::lower ? grid.first_col(j) : 0),
+          end(triangle == Triangle::lower ? grid.rows() : grid.first_col(j) + grid.tile_width(j)),
+          diagonal(grid.first_col(j) - first) {}
+
+    template <class T>
+    View<T> of(View<T> columns) const {
+        return columns.block(first, 0, end - first, columns.cols());
+    }
+};
+
+/// Submits a task for each tile column: body(stream, tile column's number, its columns, those of the array). Both have
+/// all rows of the matrix.
 template <class T, class Access, class Element, class Body>
-void for_each_column_on_gpu(const MatrixStorage& storage, Triangle triangle, TaskName name, Place place, Access access,
+void for_each_column_on_gpu(const MatrixStorage& storage, TaskName name, Place place, Access access,
                             View<Element> array, const Body& body) {
     const TileGrid& grid = storage.grid();
     for (Index j = 0; j < grid.tile_cols(); ++j) {
-        const Index col = grid.first_col(j), width = grid.tile_width(j);
-        const bool lower = triangle == Triangle::lower;
-        const Index first = lower ? col : 0, end = lower ? grid.rows() : std::min(col + width, grid.rows());
         const TaskOptions options{.name = name, .tile = {static_cast<int>(j)}, .place = place};
-        storage.runtime().submit(options, access(storage.region<T>(j, 0, grid.padded_rows(), 0, grid.shape().width)),
-                                 detail::on_any_device([=](Stream stream, auto a) {
-                                     body(stream, col - first, a.block(first, 0, end - first, width),
-                                          array.block(first, col, end - first, width));
-                                 }));
+        storage.runtime().submit(
+            options, access(storage.region<T>(j, 0, grid.padded_rows(), 0, grid.shape().width)),
+            detail::on_any_device(
+                [body, j, rows = grid.rows(), width = grid.tile_width(j),
+                 columns = array.block(0, grid.first_col(j), grid.rows(), grid.tile_width(j))](Stream stream, auto a) {
+                    body(stream, j, a.block(0, 0, rows, width), columns);
+                }));
     }
 }
 
 template <class T>
 void load_on_gpu(const MatrixStorage& storage, Triangle triangle, View<const T> source, Place place) {
     for_each_column_on_gpu<T>(
-        storage, triangle, "load", place, [](const Region<T>& r) { return write(r); }, source,
-        [triangle](Stream stream, Index offset, View<T> a, View<const T> from) {
-            on_stream::copy_triangle<T>(stream, triangle, offset, from, a);
+        storage, "load", place, [](const Region<T>& r) { return write(r); }, source,
+        [triangle, grid = storage.grid()](Stream stream, Index j, View<T> a, View<const T> from) {
+            const Rows rows(grid, j, triangle);
+            on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(from), rows.of(a));
         });
 }
 
 template <class T>
-void store_on_gpu(const MatrixStorage& storage, Triangle triangle, View<T> target, Place place) {
+void store_on_gpu(const MatrixStorage& storage, Triangle triangle, View<T> target, Place place, OtherSide other) {
     for_each_column_on_gpu<T>(
-        storage, triangle, "store", place, [](const Region<T>& r) { return read(r); }, target,
-        [triangle](Stream stream, Index offset, View<const T> a, View<T> to) {
-            on_stream::copy_triangle<T>(stream, triangle, offset, a, to);
+        storage, "store", place, [](const Region<T>& r) { return read(r); }, target,
+        [triangle, other, grid = storage.grid()](Stream stream, Index j, View<const T> a, View<T> to) {
+            const Rows rows(grid, j, triangle);
+            on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(a), rows.of(to));
+            if (other == OtherSide::untouched) return;
+            const Rows beyond(grid, j, transposed(triangle));
+            on_stream::zero_triangle<T>(stream, transposed(triangle), offset_of_other_side(triangle, beyond.diagonal),
+                                        beyond.of(to));
         });
 }
 
@@ -158,19 +187,19 @@ void Matrix<T>::load_triangle(Triangle triangle, View<const T> source, Place pla
 }
 
 template <class T>
-void Matrix<T>::store_triangle(Triangle triangle, View<T> target, Place place) const {
+void Matrix<T>::store_triangle(Triangle triangle, View<T> target, Place place, OtherSide other) const {
     runtime();
     require_triangle("Matrix::store_triangle", target, storage_->grid());
-    if (place.is_gpu()) return store_on_gpu(*storage_, triangle, target, place);
+    if (place.is_gpu()) return store_on_gpu(*storage_, triangle, target, place, other);
     if (place.is_any() && !detail::is_at_home(*storage_) && detail::gpus_can_convert_triangle<T>(*storage_, target)) {
-        return detail::store_triangle_by_gpus(*storage_, triangle, target);
+        return detail::store_triangle_by_gpus(*storage_, triangle, target, other);
     }
-    store_on_cores(*storage_, triangle, target);
+    store_on_cores(*storage_, triangle, target, other);
 }
 
 template void Matrix<float>::load_triangle(Triangle, View<const float>, Place);
 template void Matrix<double>::load_triangle(Triangle, View<const double>, Place);
-template void Matrix<float>::store_triangle(Triangle, View<float>, Place) const;
-template void Matrix<double>::store_triangle(Triangle, View<double>, Place) const;
+template void Matrix<float>::store_triangle(Triangle, View<float>, Place, OtherSide) const;
+template void Matrix<double>::store_triangle(Triangle, View<double>, Place, OtherSide) const;
 
 }  // namespace basalt

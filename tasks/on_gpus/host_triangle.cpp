@@ -13,8 +13,6 @@ namespace basalt::detail {
 
 namespace {
 
-Triangle other(Triangle triangle) { return triangle == Triangle::lower ? Triangle::upper : Triangle::lower; }
-
 /// Columns or, of an array whose rows are contiguous, rows that travel together: `lines` of them. A stripe of lines has
 /// a square on the diagonal, whose triangle cores copy, since the other one belongs to somebody else, and a rectangle.
 template <class T>
@@ -38,8 +36,8 @@ class HostTriangle {
         for_each_part([&](const TilePart& part) { load(part, source); });
     }
 
-    void store(View<T> target) const {
-        for_each_part([&](const TilePart& part) { store(part, target); });
+    void store(View<T> target, OtherSide other) const {
+        for_each_part([&](const TilePart& part) { store(part, target, other); });
     }
 
   private:
@@ -88,7 +86,7 @@ class HostTriangle {
         return by_columns_ ? rows : transposed(rows);
     }
     /// The triangle of window(), for a square on the diagonal.
-    Triangle triangle_of_window() const { return by_columns_ ? triangle_ : other(triangle_); }
+    Triangle triangle_of_window() const { return by_columns_ ? triangle_ : transposed(triangle_); }
     Region<T> stripe_for(const TilePart& part) const {
         if (on_diagonal(part)) {
             return storage_.squares().template next<T>(copies_.gpu_of(part.tile_column), part.rows, part.cols);
@@ -127,7 +125,9 @@ class HostTriangle {
         copies_.done(stripe);
     }
 
-    void store(const TilePart& part, View<T> target) const {
+    /// Zeros on the other side are written with the square, in its columns: their elements may have come from this
+    /// array.
+    void store(const TilePart& part, View<T> target, OtherSide other) const {
         if (part.rows == 0 || part.cols == 0) return;
         const Region<T> stripe = stripe_for(part);
         copies_.runtime().submit(
@@ -138,9 +138,12 @@ class HostTriangle {
             }));
         const View<T> to = window(target, part);
         if (on_diagonal(part)) {
+            const View<T> columns = target.block(0, first_col(part), target.rows(), part.cols);
             copies_.runtime().submit(copies_.on_core("copy out", part), read(stripe),
-                                     [to, triangle = triangle_of_window()](View<const T> from) {
-                                         copy_square_triangle<T>(triangle, from, to);
+                                     [to, columns, other, triangle = triangle_, in_window = triangle_of_window(),
+                                      diagonal = part.row](View<const T> from) {
+                                         copy_square_triangle<T>(in_window, from, to);
+                                         if (other == OtherSide::zeros) zero_other_side<T>(triangle, diagonal, columns);
                                      });
         } else {
             copies_.copy_out(part, stripe, to, through_host_);
@@ -180,15 +183,15 @@ void load_triangle_by_gpus(MatrixStorage& storage, Triangle triangle, View<const
 }
 
 template <class T>
-void store_triangle_by_gpus(MatrixStorage& storage, Triangle triangle, View<T> target) {
-    HostTriangle<T>(storage, triangle, target).store(target);
+void store_triangle_by_gpus(MatrixStorage& storage, Triangle triangle, View<T> target, OtherSide other) {
+    HostTriangle<T>(storage, triangle, target).store(target, other);
 }
 
 template bool gpus_can_convert_triangle(MatrixStorage&, View<const float>);
 template bool gpus_can_convert_triangle(MatrixStorage&, View<const double>);
 template void load_triangle_by_gpus(MatrixStorage&, Triangle, View<const float>);
 template void load_triangle_by_gpus(MatrixStorage&, Triangle, View<const double>);
-template void store_triangle_by_gpus(MatrixStorage&, Triangle, View<float>);
-template void store_triangle_by_gpus(MatrixStorage&, Triangle, View<double>);
+template void store_triangle_by_gpus(MatrixStorage&, Triangle, View<float>, OtherSide);
+template void store_triangle_by_gpus(MatrixStorage&, Triangle, View<double>, OtherSide);
 
 }  // namespace basalt::detail

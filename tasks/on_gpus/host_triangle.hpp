@@ -14,10 +14,10 @@ bool gpus_can_convert_triangle(MatrixStorage& storage, View<const T> array);
 bool is_at_home(const MatrixStorage& storage);
 
 /// As load_by_gpus() and store_by_gpus(), for one triangle of a square matrix. The array has unit row or unit column
-/// stride. Its elements on the other side of the diagonal are neither read nor written.
+/// stride. Its elements on the other side of the diagonal are not read, and written by OtherSide::zeros alone.
 template <class T>
 void load_triangle_by_gpus(MatrixStorage& storage, Triangle triangle, View<const T> source);
 template <class T>
-void store_triangle_by_gpus(MatrixStorage& storage, Triangle triangle, View<T> target);
+void store_triangle_by_gpus(MatrixStorage& storage, Triangle triangle, View<T> target, OtherSide other);
 
 }  // namespace basalt::detail

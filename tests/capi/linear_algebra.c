@@ -181,9 +181,13 @@ static void matrices_and_factors(basalt_runtime* rt) {
     OK(basalt_cholesky_factor(m, BASALT_LOWER, &narrow, &f));
     OK(basalt_factors_solve_transposed(f, x));
     OK(basalt_matrix_store(x, b, 1, n, BASALT_ANY));
+    copy[n] = 3;
     OK(basalt_matrix_store_triangle(m, BASALT_LOWER, copy, 1, n, BASALT_CPU));
     OK(basalt_wait(rt));
-    CHECK(all_ones(n, b) && fabs(copy[0] * copy[0] - a[0]) < 1e-10 && copy[n] == 0);
+    CHECK(all_ones(n, b) && fabs(copy[0] * copy[0] - a[0]) < 1e-10 && copy[n] == 3);
+    OK(basalt_matrix_store_triangular(m, BASALT_LOWER, copy, 1, n, BASALT_CPU));
+    OK(basalt_wait(rt));
+    CHECK(fabs(copy[0] * copy[0] - a[0]) < 1e-10 && copy[n] == 0);
     OK(basalt_factors_reciprocal_condition(f, 2 * n, &value));
     REFUSED(basalt_factors_pivots(f, pivots), BASALT_INVALID_ARGUMENT, "those of LU");
     REFUSED(basalt_qr_form(f, 1, &q), BASALT_INVALID_ARGUMENT, "those of QR");

@@ -293,6 +293,14 @@ void check_triangle_copies(Kernels& kernels) {
                 INFO(text(triangle) << " of " << rows << " x " << cols << ", offset " << offset << ", layouts "
                                     << layouts);
                 REQUIRE(target.read() == expected);
+                kernels(basalt::on_stream::zero_triangle<T>, triangle, Index{offset},
+                        view(target.data(), layouts / 2 == 0));
+                for (Index i = 0; i < rows; ++i) {
+                    for (Index j = 0; j < cols; ++j) {
+                        if (triangle == Triangle::lower ? i >= j + offset : i <= j + offset) e(i, j) = T{0};
+                    }
+                }
+                REQUIRE(target.read() == expected);
             }
         }
     }

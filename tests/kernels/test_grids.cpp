@@ -53,6 +53,7 @@ std::vector<Named> grids_of_tile_columns(Index columns, Index rows, Index width)
 std::vector<Named> grids_of_windows(Index rows, Index cols) {
     return {
         {"copy a triangle", triangle_copy_grid(rows, cols)},
+        {"zeros", zero_grid(rows)},
         {"product", vector_product_grid(rows, std::min(cols, most_blocks_yz))},
         {"solve a block", solve_block_grid(cols)},
         {"measure", measured_grid(rows)},

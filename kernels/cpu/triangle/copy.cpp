@@ -3,7 +3,7 @@
 
 #include "kernels/on_stream/implement.hpp"
 #include "kernels/on_stream/triangle.hpp"
-#include "tiles/copy.hpp"
+#include "tiles/copy_triangle.hpp"
 
 namespace basalt::on_stream {
 
@@ -28,9 +28,18 @@ void run_on_cpu(CopyTriangle<T>, Triangle triangle, Index offset, View<const T> 
     }
 }
 
+template <class T>
+void run_on_cpu(ZeroTriangle<T>, Triangle triangle, Index offset, View<T> target) {
+    basalt::zero_triangle<T>(triangle, offset, target);
+}
+
 template <>
 const CopyTriangle<float>::Cpu Code<CopyTriangle<float>>::cpu = cpu_code<CopyTriangle<float>>;
 template <>
 const CopyTriangle<double>::Cpu Code<CopyTriangle<double>>::cpu = cpu_code<CopyTriangle<double>>;
+template <>
+const ZeroTriangle<float>::Cpu Code<ZeroTriangle<float>>::cpu = cpu_code<ZeroTriangle<float>>;
+template <>
+const ZeroTriangle<double>::Cpu Code<ZeroTriangle<double>>::cpu = cpu_code<ZeroTriangle<double>>;
 
 }  // namespace basalt::on_stream

@@ -97,6 +97,20 @@ __global__ void __launch_bounds__(cuda_detail::square_threads, cuda_detail::squa
     }
 }
 
+/// Lines of `length` contiguous elements, of which each has zeros from its beginning to an edge, or from there on: that
+/// of line n is n + first_edge.
+template <class T>
+__global__ void __launch_bounds__(cuda_detail::zero_threads)
+    zero_triangle_kernel(Lines<T> lines, Index count, Index length, Index first_edge, bool from_edge) {
+    for (Index line = blockIdx.x; line < count; line += gridDim.x) {
+        const Index edge = min(max(line + first_edge, Index{0}), length);
+        const Index begin = from_edge ? edge : 0, end = from_edge ? length : edge;
+        for (Index i = begin + threadIdx.x; i < end; i += cuda_detail::zero_threads) {
+            lines.data[line * lines.apart + i] = T{0};
+        }
+    }
+}
+
 }  // namespace
 
 template <class T>
@@ -111,9 +125,27 @@ void run_on_gpu(CopyTriangle<T>, Stream stream, Triangle triangle, Index offset,
     cuda_detail::check_launch("copy_triangle_kernel", stream);
 }
 
+template <class T>
+void run_on_gpu(ZeroTriangle<T>, Stream stream, Triangle triangle, Index offset, View<T> target) {
+    if (target.empty()) return;
+    const Lines<T> lines(target);
+    // by rows it is the other triangle of the transpose
+    const bool lower = (triangle == Triangle::lower) != lines.are_rows;
+    const Index below = lines.are_rows ? -offset : offset;
+    const Index count = lines.are_rows ? target.rows() : target.cols();
+    const Index length = lines.are_rows ? target.cols() : target.rows();
+    zero_triangle_kernel<T><<<cuda_detail::blocks(cuda_detail::zero_grid(count)), cuda_detail::zero_threads, 0,
+                              cuda_detail::native(stream)>>>(lines, count, length, lower ? below : below + 1, lower);
+    cuda_detail::check_launch("zero_triangle_kernel", stream);
+}
+
 template <>
 const CopyTriangle<float>::Gpu Code<CopyTriangle<float>>::gpu = gpu_code<CopyTriangle<float>>;
 template <>
 const CopyTriangle<double>::Gpu Code<CopyTriangle<double>>::gpu = gpu_code<CopyTriangle<double>>;
+template <>
+const ZeroTriangle<float>::Gpu Code<ZeroTriangle<float>>::gpu = gpu_code<ZeroTriangle<float>>;
+template <>
+const ZeroTriangle<double>::Gpu Code<ZeroTriangle<double>>::gpu = gpu_code<ZeroTriangle<double>>;
 
 }  // namespace basalt::on_stream

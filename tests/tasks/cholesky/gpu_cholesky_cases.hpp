@@ -94,6 +94,19 @@ void check_arrays_on_gpu(Runtime& runtime, const CholeskyShape& shape, GpuArray 
             INFO(text(triangle) << (by_rows ? " by rows" : " by columns") << ", n = " << shape.n);
             check_cholesky(triangle, a, got);
             CHECK(got.factor.gap_untouched());
+            matrix.store_triangle(seen, view, basalt::Place::gpu(0), basalt::OtherSide::zeros);
+            runtime.wait();
+            Dense<T> zeros = got.factor;
+            zeros.values = array.read();
+            Index wrong = 0;
+            for (Index j = 0; j < shape.n; ++j) {
+                for (Index i = 0; i < shape.n; ++i) {
+                    const bool inside = triangle == Triangle::lower ? i >= j : i <= j;
+                    if (zeros(i, j) != (inside ? got.factor(i, j) : T{0})) ++wrong;
+                }
+            }
+            CHECK(wrong == 0);
+            CHECK(zeros.gap_untouched());
         }
     }
 }

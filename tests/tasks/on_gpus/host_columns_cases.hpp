@@ -79,7 +79,7 @@ void check_round_trip(Runtime& rt, const GpuMachine& machine, const LuShape& sha
 }
 
 /// One triangle of an array goes to the tiles by GPUs and comes back, as columns or as rows. NaN on the other side are
-/// not read, and nothing is written there.
+/// not read, and nothing is written there, or zeros on request.
 template <class T>
 void check_triangle(Runtime& rt, const GpuMachine& machine, const LuShape& shape, bool pinned) {
     using basalt::Triangle;
@@ -103,23 +103,31 @@ void check_triangle(Runtime& rt, const GpuMachine& machine, const LuShape& shape
             const PinnedArray<T> pinned_a(rt, a, pinned), pinned_back(rt, back, pinned);
             Matrix<T> tiles(rt, n, n, shape.tile);
             tiles.load_triangle(triangle, source, Place::any());
+            const auto wrong = [&](bool zeros) {
+                Index count = 0;
+                for (Index j = 0; j < n; ++j) {
+                    for (Index i = 0; i < n; ++i) {
+                        const T beyond = zeros ? T{0} : static_cast<T>(i - 2 * j);
+                        if (target(i, j) != (inside(i, j) ? source(i, j) : beyond)) ++count;
+                    }
+                }
+                return count;
+            };
             tiles.store_triangle(triangle, target, Place::any());
             rt.wait();
-            Index wrong = 0;
-            for (Index j = 0; j < n; ++j) {
-                for (Index i = 0; i < n; ++i) {
-                    if (target(i, j) != (inside(i, j) ? source(i, j) : static_cast<T>(i - 2 * j))) ++wrong;
-                }
-            }
-            CHECK(wrong == 0);
+            CHECK(wrong(false) == 0);
+            tiles.store_triangle(triangle, target, Place::any(), basalt::OtherSide::zeros);
+            rt.wait();
+            CHECK(wrong(true) == 0);
             CHECK(back.gap_untouched());
             Dense<T> on_cores(n, n);
             tiles.store(on_cores.view());
             rt.wait();
+            Index others = 0;
             for (Index j = 0; j < n; ++j) {
-                for (Index i = 0; i < n; ++i) wrong += inside(i, j) && on_cores(i, j) != source(i, j) ? 1 : 0;
+                for (Index i = 0; i < n; ++i) others += inside(i, j) && on_cores(i, j) != source(i, j) ? 1 : 0;
             }
-            CHECK(wrong == 0);
+            CHECK(others == 0);
         }
     }
 }

@@ -159,6 +159,13 @@ TEST_CASE("cores convert triangles that are on the host or do not fit on the GPU
         rt.wait();
         CHECK(statistics(rt, 0).bytes_copied == 0);
         for (Index j = 0; j < n; ++j) CHECK(std::equal(&back(0, j), &back(0, j) + j + 1, &a(0, j)));
+        std::fill(back.values.begin(), back.values.end(), 7.0);
+        tiles.store_triangle(Triangle::upper, back.view(), Place::any(), OtherSide::zeros);
+        rt.wait();
+        for (Index j = 0; j < n; ++j) {
+            CHECK(std::equal(&back(0, j), &back(0, j) + j + 1, &a(0, j)));
+            CHECK(std::all_of(&back(0, j) + j + 1, &back(0, j) + n, [](double x) { return x == 0; }));
+        }
     }
 }
 
