@@ -180,6 +180,7 @@ template <class Visitor, class Lu>
 void visit_gpu_lu(Visitor& visitor, Lu& lu) {
     using namespace tuning_limits;
     visit_gpu_sizes(visitor, lu.sizes, lu.deal);
+    visitor.number("resident_tile", lu.resident_tile, Index{1}, extent);
     visitor.group("blocks", [&blocks = lu.blocks](Visitor& v) {
         v.size("least_order", blocks.least_order);
         v.number("width", blocks.width, Index{1}, extent);

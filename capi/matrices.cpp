@@ -3,7 +3,9 @@
 #include <memory>
 
 #include "basalt/generator.hpp"
+#include "basalt/lu.hpp"
 #include "basalt/products.hpp"
+#include "basalt/tuning.hpp"
 #include "capi/objects.hpp"
 
 namespace basalt::capi {
@@ -12,6 +14,13 @@ namespace {
 
 TileShape tile_of(const basalt_matrix_options* options) {
     return options != nullptr ? TileShape{options->tile_height, options->tile_width} : TileShape{};
+}
+/// The tile of an m x n matrix of T.
+template <class T>
+TileShape tile_for(const Runtime& runtime, Index m, Index n, const basalt_matrix_options* options) {
+    const TileShape given = tile_of(options);
+    if (given != TileShape{} || options == nullptr || options->on_gpu == 0) return given;
+    return fitting_tile(runtime, default_lu_tile(runtime.tuning(), m, n, runtime.gpus(), true), m, n, sizeof(T));
 }
 const char* name_of_matrix(const basalt_matrix_options* options) {
     return options != nullptr && options->name != nullptr ? options->name : "matrix";
@@ -71,6 +80,7 @@ Matrix<T> generated(Runtime& runtime, Index m, Index n, const char* name, std::u
 
 namespace capi = basalt::capi;
 using basalt::Matrix;
+using basalt::Runtime;
 using capi::array_of;
 using capi::guarded;
 using capi::place_of;
@@ -83,8 +93,8 @@ basalt_status basalt_matrix_create(basalt_runtime* runtime, basalt_type type, in
     return guarded(__func__, [&] {
         auto& made = required(matrix, "matrix");
         with_type(type, [&]<class T>(T) {
-            required(runtime, "runtime");
-            made = new basalt_matrix{runtime->life, Matrix<T>(runtime->runtime, m, n, capi::tile_of(options),
+            Runtime& rt = required(runtime, "runtime").runtime;
+            made = new basalt_matrix{runtime->life, Matrix<T>(rt, m, n, capi::tile_for<T>(rt, m, n, options),
                                                               capi::name_of_matrix(options))};
         });
     });

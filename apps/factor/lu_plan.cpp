@@ -58,7 +58,8 @@ LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& r
     const ModeChoice choice = choose_lu_mode(runtime, options, problem);
     options.mode = choice.mode;
     const bool on_gpus = options.mode != FactorMode::cpu;
-    const TileShape usual = default_lu_tile(runtime.tuning(), m, n, on_gpus ? runtime.gpus() : 0);
+    const bool resident = options.mode == FactorMode::gpu && data_on_gpus(settings);
+    const TileShape usual = default_lu_tile(runtime.tuning(), m, n, on_gpus ? runtime.gpus() : 0, resident);
     LuPlan plan{factor_plan(settings, runtime, options.mode, m, n, element_size, usual), options};
     set_choice(plan, settings, choice, lu_run_case(runtime, options, options.mode, problem));
     plan.threads_share_panels = plan.mode != FactorMode::gpu;

@@ -178,8 +178,9 @@ class MixedContest {
 
     basalt::TileShape default_tile() const {
         const int gpus = on_gpus_ ? rt_.gpus() : 0;
-        const auto usual = is_lu_ ? basalt::default_lu_tile(rt_.tuning(), n_, n_, gpus)
-                                  : basalt::default_cholesky_tile(rt_.tuning(), n_, gpus);
+        const auto usual = is_lu_
+                               ? basalt::default_lu_tile(rt_.tuning(), n_, n_, gpus, mixed_.mode != FactorMode::hybrid)
+                               : basalt::default_cholesky_tile(rt_.tuning(), n_, gpus);
         return gpus == 0 ? usual : basalt::fitting_tile(rt_, usual, n_, n_, sizeof(double));
     }
 

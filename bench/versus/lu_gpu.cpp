@@ -17,6 +17,11 @@ using basalt::DealtView;
 using basalt::Index;
 using basalt::Place;
 
+basalt::TileShape usual_tile(const VersusOptions& options, const basalt::Runtime& runtime, Index n) {
+    const bool resident = options.mode == "gpu" && options.data != "host";
+    return basalt::default_lu_tile(runtime.tuning(), n, n, runtime.gpus(), resident);
+}
+
 /// cuSOLVERMg refuses 1024, and on two H200 it was slower with 128.
 std::vector<Index> lu_vendor_blocks() { return {256, 512}; }
 
@@ -24,8 +29,8 @@ template <class T>
 class LuGpuContest final : public GpuContest<T> {
   public:
     LuGpuContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index n)
-        : GpuContest<T>(options, runtime, gpu, n, n, basalt::default_lu_tile(runtime.tuning(), n, n, runtime.gpus()),
-                        basalt::Deal::balanced, lu_vendor_blocks()) {
+        : GpuContest<T>(options, runtime, gpu, n, n, usual_tile(options, runtime, n), basalt::Deal::balanced,
+                        lu_vendor_blocks()) {
         if (options.in_place) this->set_tile({n, options.tile.width});  // the height is known when the array is wrapped
         take_common_options(options, lu_options_);
         lu_options_.panel_width =

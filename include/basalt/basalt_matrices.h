@@ -79,11 +79,14 @@ basalt_status basalt_dormqr(basalt_runtime* runtime, basalt_side side, basalt_op
 /// An m x n matrix of float or double in tiles, which lives in host or GPU memory as the library's tasks need it.
 typedef struct basalt_matrix basalt_matrix;
 
-/// Zeros mean the library's choice. `name`, or NULL, appears in errors and traces.
+/// Zeros mean the library's choice. `name`, or NULL, appears in errors and traces. `on_gpu`, if not 0: the elements are
+/// in the memory of a GPU before and after. The library's choice of tiles is then faster for LU; basalt_matrix_create()
+/// looks at it.
 typedef struct basalt_matrix_options {
     int64_t tile_height;
     int64_t tile_width;
     const char* name;
+    int on_gpu;
 } basalt_matrix_options;
 
 /// A matrix of zeros. `options` may be NULL, here and below.

@@ -233,6 +233,8 @@ struct GpuTuning {
 
     struct Lu {
         std::vector<GpuSizes> sizes;  ///< tiles are squares
+        /// One GPU, mode gpu: at least about this is the width of tiles of a matrix that begins and ends in its memory.
+        Index resident_tile = 1;
         GpuDeal deal;
         GpuInPlace in_place;
         GpuNarrowing narrowing;  ///< mode gpu

@@ -31,7 +31,9 @@ class LuArray {
   private:
     TileShape tile_for(const Call& call) const {
         const bool on_cores = mode_ == LuMode::cpu;
-        const TileShape usual = default_lu_tile(runtime_.tuning(), call.m, call.n, on_cores ? 0 : runtime_.gpus());
+        const bool resident = mode_ == LuMode::gpu && place_.is_gpu();
+        const TileShape usual =
+            default_lu_tile(runtime_.tuning(), call.m, call.n, on_cores ? 0 : runtime_.gpus(), resident);
         return on_cores ? usual : fitting_tile(runtime_, usual, call.m, call.n, sizeof(T));
     }
 

@@ -27,13 +27,15 @@ struct End {
 using MatrixOwner = std::unique_ptr<basalt_matrix, End>;
 using FactorsOwner = std::unique_ptr<basalt_factors, End>;
 
-MatrixOwner empty_matrix(basalt_runtime* rt, basalt_type type, int64_t m, int64_t n) {
+MatrixOwner empty_matrix(basalt_runtime* rt, basalt_type type, int64_t m, int64_t n, bool on_gpu = false) {
     basalt_matrix* made = nullptr;
-    check(basalt_matrix_create(rt, type, m, n, nullptr, &made));
+    const basalt_matrix_options options{.tile_height = 0, .tile_width = 0, .name = nullptr, .on_gpu = on_gpu};
+    check(basalt_matrix_create(rt, type, m, n, &options, &made));
     return MatrixOwner(made);
 }
 MatrixOwner loaded(basalt_runtime* rt, const Operand& a) {
-    MatrixOwner made = empty_matrix(rt, a.type, a.rows, a.cols);
+    const bool on_gpu = a.place != BASALT_ANY && a.place != BASALT_CPU;
+    MatrixOwner made = empty_matrix(rt, a.type, a.rows, a.cols, on_gpu);
     check(basalt_matrix_load(made.get(), a.data, a.row_stride, a.col_stride, a.place));
     return made;
 }

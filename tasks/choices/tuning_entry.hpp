@@ -24,6 +24,14 @@ inline Index dealt_tile(Index tile, const GpuDeal& deal, Index n, int gpus) {
     return tile;
 }
 
+/// About as wide as `tile`, so that all tile columns of a matrix of n columns are filled: operations take whole ones.
+inline Index even_tile(Index tile, Index n) {
+    constexpr Index line = 32;  // elements that a warp reads at once
+    const Index columns = std::max<Index>((n + tile / 2) / tile, 1);
+    const Index width = (std::max<Index>(n, 1) + columns - 1) / columns;
+    return (width + line - 1) / line * line;
+}
+
 /// Columns left below which a GPU that factors a panel updates nothing meanwhile, as GpuDeal says.
 inline Index panels_alone_below(const GpuDeal& deal, int gpus) {
     if (gpus < 2) return 0;

@@ -6,11 +6,12 @@
 
 namespace basalt::detail {
 
-TileShape usual_tile(const Tuning& tuning, Index m, Index n, int gpus) {
+TileShape usual_tile(const Tuning& tuning, Index m, Index n, int gpus, bool on_gpus) {
     const GpuTuning::Lu& lu = tuning.gpu.lu;
     const Index smaller = std::min(m, n);
     if (gpus == 0 || smaller < lu.smallest_order) return entry_for(tuning.cpu.lu.sizes, smaller).tile;
-    const Index tile = dealt_tile(entry_for(lu.sizes, smaller).tile, lu.deal, n, gpus);
+    Index tile = dealt_tile(entry_for(lu.sizes, smaller).tile, lu.deal, n, gpus);
+    if (gpus == 1) tile = even_tile(on_gpus ? std::max(tile, lu.resident_tile) : tile, smaller);
     return {tile, tile};
 }
 

@@ -6,7 +6,7 @@
 namespace basalt::detail {
 
 /// Tiles for an m x n matrix on `gpus` GPUs where nothing says how it is used: those of the tables for LU, which suit
-/// the other factorizations too.
-TileShape usual_tile(const Tuning& tuning, Index m, Index n, int gpus);
+/// the other factorizations too. `on_gpus`: see default_lu_tile().
+TileShape usual_tile(const Tuning& tuning, Index m, Index n, int gpus, bool on_gpus = false);
 
 }  // namespace basalt::detail

@@ -23,7 +23,8 @@ std::vector<FactorMode> modes_for(const LuOptions& options, int gpus) {
 RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode mode, const LuProblem& problem) {
     const Tuning& tuning = runtime.tuning();
     const bool hybrid = mode == FactorMode::hybrid, on_gpus = mode != FactorMode::cpu;
-    const TileShape usual = default_lu_tile(tuning, problem.m, problem.n, on_gpus ? runtime.gpus() : 0);
+    const bool resident = mode == FactorMode::gpu && problem.on_gpus;
+    const TileShape usual = default_lu_tile(tuning, problem.m, problem.n, on_gpus ? runtime.gpus() : 0, resident);
     const TileShape tile = problem.tile == TileShape{} ? usual : problem.tile;
     const Index usual_nb = default_lu_panel(tuning, mode, problem.m, problem.n, runtime.gpus());
     detail::Differences differences;

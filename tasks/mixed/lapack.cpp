@@ -54,7 +54,7 @@ Conversion conversion_for(const Runtime& runtime, const MixedOptions& options, I
         mode = choose_lu_mode(runtime, lu, problem).mode;
     }
     if (mode == FactorMode::cpu) return {default_lu_tile(runtime.tuning(), n, n, 0), Place::cpu()};
-    const TileShape usual = default_lu_tile(runtime.tuning(), n, n, runtime.gpus());
+    const TileShape usual = default_lu_tile(runtime.tuning(), n, n, runtime.gpus(), on_gpu && mode == FactorMode::gpu);
     const TileShape tile = fitting_tile(runtime, usual, n, n, sizeof(double));
     return {tile, on_gpu ? Place::gpu(*options.arrays_on_gpu) : Place::any()};
 }

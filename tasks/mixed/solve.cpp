@@ -245,7 +245,8 @@ MixedResult solve_generated(Runtime& runtime, const std::shared_ptr<const Genera
     require_substitution(runtime, options, mode, b.cols());
     if (tile == TileShape{}) {
         const bool on_cores = mode == FactorMode::cpu;
-        const TileShape usual = default_lu_tile(runtime.tuning(), n, n, on_cores ? 0 : runtime.gpus());
+        const TileShape usual =
+            default_lu_tile(runtime.tuning(), n, n, on_cores ? 0 : runtime.gpus(), mode == FactorMode::gpu);
         tile = on_cores ? usual : fitting_tile(runtime, usual, n, n, sizeof(float));
     }
     const DoubleColumns columns(runtime, a, TileGrid(n, n, tile));

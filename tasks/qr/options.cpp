@@ -45,7 +45,8 @@ TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus, QrMe
         return {tile.height, std::clamp<Index>(n, 1, tile.width)};
     }
     if (gpus == 0) return entry_for(tuning.cpu.qr.sizes, steps).tile;
-    const Index tile = detail::dealt_tile(entry_for(tuning.gpu.qr.sizes, steps).tile, tuning.gpu.qr.deal, n, gpus);
+    Index tile = detail::dealt_tile(entry_for(tuning.gpu.qr.sizes, steps).tile, tuning.gpu.qr.deal, n, gpus);
+    if (gpus == 1) tile = detail::even_tile(tile, steps);
     return {tile, std::min(tile, std::max<Index>(n, 1))};
 }
 
