@@ -29,7 +29,7 @@ Runtime& Graph::runtime() const {
 void Graph::wait() { SubmitTo(*this).runtime().wait(); }
 bool Graph::wait_for(std::chrono::nanoseconds limit) { return SubmitTo(*this).runtime().wait_for(limit); }
 void Graph::cancel() {
-    runtime();
+    state_->require_runtime("Graph::cancel()");
     state_->waiting.cancel(state_->scope);
 }
 bool Graph::cancelled() const { return state_->scope.drained(); }

@@ -73,6 +73,7 @@ void check_loop(const TaskName& name, IndexRange range, Index grain) {
 
 void run_and_wait(Runtime& runtime, const std::function<TaskHandle()>& submit) {
     engine_of(runtime).waiting().refuse_to_block("parallel_for()");
+    engine_of(runtime).graph().refuse_while_recording("parallel_for()");
     if (!inside_task(runtime)) {
         Graph graph(runtime);
         const SubmitTo here(graph);

@@ -16,7 +16,8 @@ struct Emulation {
     /// Bytes of memory of each GPU; at least Config::gpu_memory is used. Host memory is allocated when it is first
     /// written.
     std::size_t memory = std::size_t{2} << 30;
-    /// Selects the entry of the tuning table, as GpuTuning::architecture does.
+    /// Selects the entry of the tuning table, as GpuTuning::architecture does: the nearest one that is not newer, the
+    /// oldest where there is none or the name is unknown.
     std::string architecture = "sm_90";
     /// Whether the GPUs copy to each other directly; otherwise copies go through the host.
     bool peer_access = true;
@@ -39,8 +40,8 @@ struct Emulation {
     /// How many times as long as its CPU twin a kernel takes on each GPU: the stream sleeps after the twin has run.
     /// From 1 to 1e6, one for each GPU; empty: 1. GPUs of different speed have different models.
     std::vector<double> slowness{};
-    /// Bytes that each GPU's link copies in a second, at most: the stream sleeps after a faster copy. 0: no limit.
-    /// Policies count on it.
+    /// Bytes that each GPU's link copies in a second, at most, 1000 or more: the stream sleeps after a faster copy. 0:
+    /// no limit. Policies count on it.
     double link_bytes_a_second = 0;
 };
 

@@ -34,8 +34,8 @@ struct ValueKernel {
     std::shared_ptr<std::optional<T>> value;
 
     template <class... Argument>
-    requires std::is_invocable_v<F&, const Argument&...>
-    void operator()(const Argument&... argument) { value->emplace(function(argument...)); }
+    requires std::is_invocable_v<F&, Argument&...>
+    void operator()(Argument&&... argument) { value->emplace(function(argument...)); }
 };
 
 /// Hands the value of a future to a kernel, in front of its views.
@@ -45,8 +45,8 @@ struct KernelOfValue {
     std::shared_ptr<std::optional<T>> value;
 
     template <class... Argument>
-    requires std::is_invocable_v<F&, T, const Argument&...>
-    decltype(auto) operator()(const Argument&... argument) { return function(std::move(**value), argument...); }
+    requires std::is_invocable_v<F&, T, Argument&...>
+    decltype(auto) operator()(Argument&&... argument) { return function(std::move(**value), argument...); }
 };
 
 /// How a kernel's result of type R reaches the program. `submit(kernel)` submits and returns a TaskHandle.

@@ -87,8 +87,8 @@ class LoopKernel {
     }
 
     template <class... V>
-    requires(std::is_invocable_v<F&, Index, const V&...> || std::is_invocable_v<F&, IndexRange, const V&...>) void
-    operator()(const V&... views) {
+    requires(std::is_invocable_v<F&, Index, V&...> || std::is_invocable_v<F&, IndexRange, V&...>) void operator()(
+        V&&... views) {
         LoopChunks chunks(range_, grain_, runtime_->workers());
         const auto work = [&] {
             try {
@@ -121,8 +121,8 @@ class LoopKernel {
 
   private:
     template <class... V>
-    void run(IndexRange chunk, const V&... views) {
-        if constexpr (std::is_invocable_v<F&, Index, const V&...>) {  // first: so is a generic f
+    void run(IndexRange chunk, V&... views) {
+        if constexpr (std::is_invocable_v<F&, Index, V&...>) {  // first: so is a generic f
             for (Index i = chunk.begin; i != chunk.end; ++i) f_(i, views...);
         } else {
             f_(chunk, views...);

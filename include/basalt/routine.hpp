@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -194,6 +195,13 @@ template <class T>
 inline constexpr bool is_view = false;
 template <class T>
 inline constexpr bool is_view<View<T>> = true;
+template <class T>
+inline constexpr bool is_view<std::span<const View<T>>> = true;  // Views
+
+/// How a coroutine gets an argument of its kernel.
+template <class Argument>
+using PassedOn =
+    std::conditional_t<is_view<std::remove_cvref_t<Argument>>, const std::remove_cvref_t<Argument>&, Argument&>;
 
 /// A kernel that is a coroutine: the task owns its frame.
 template <class T>
@@ -210,11 +218,12 @@ struct Delivery<Routine<T>> {
         Routine<T> running{};  // behind the function and the views, which it may refer to: it ends first
 
         template <class... Argument>
-        requires std::is_invocable_v<F&, const Argument&...>
-        void operator()(const Argument&... argument) {
-            if constexpr ((is_view<Argument> || ...)) {
+        requires std::is_invocable_v<F&, PassedOn<Argument>...>
+        void operator()(Argument&&... argument) {
+            if constexpr ((is_view<std::remove_cvref_t<Argument>> || ...)) {
                 // what is passed ends with this call, but the coroutine's parameters may be references
-                using Kept = std::tuple<std::conditional_t<is_view<Argument>, const Argument, const Argument&>...>;
+                using Kept = std::tuple<std::conditional_t<is_view<std::remove_cvref_t<Argument>>,
+                                                           const std::remove_cvref_t<Argument>, Argument&>...>;
                 const auto kept = std::make_shared<const Kept>(argument...);
                 views = kept;
                 running = std::apply(function, *kept);

@@ -141,6 +141,7 @@ Driver::Begun Driver::enqueue_work(Task& task, Enqueued& streams) {
         });
         if (timed && !work.has_parts.load(std::memory_order_relaxed))
             begun.begin = device_.record(work.role, Timing::timed);
+        p_.graph.unwritten().overwriting(task);
         // a task that must not run still keeps its place in the order
         if (!p_.kernels.may_run(task)) return begun;
         if (p_.observers.any() && task.kind == TaskKind::user) {
@@ -255,6 +256,7 @@ void Driver::complete(InFlight& flight) {
     Task& task = *flight.task;
     learn(flight);
     tell_observers(flight);
+    p_.graph.unwritten().overwritten(task);
     p_.completion.finish(task, worker_);
     p_.completion.hand_on(worker_);
 }

@@ -45,8 +45,9 @@ bool overlaps_another(const TaskBuilder& task, const BoundAccess& access) {
             if (&one == &other || !one.shares_memory || !other.shares_memory) continue;
             if (&array_of(one) != &array_of(other) || !regions_overlap(one.part_of_whole(), other.part_of_whole()))
                 continue;
-            throw UsageError("task '" + task_label(task.task()) + "' accesses '" + other.name + "' and '" + one.name +
-                             "', which have elements in common; allowed are blocks of one array that do not overlap, "
+            throw UsageError("task '" + task_label(task.task()) + "' accesses " + other.label() + " and " +
+                             one.label() +
+                             ", which have elements in common; allowed are blocks of one array that do not overlap, "
                              "such as those of one partition");
         }
     }

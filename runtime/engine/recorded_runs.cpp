@@ -79,8 +79,8 @@ void refuse_shared_elements(const RecordedState& state) {
         for_each_overlapping(datum, [&](const Datum& other) {
             const auto twin = parts.find(&other);
             if (twin == parts.end()) return;
-            throw UsageError("a Recording runs with '" + other.name + "' bound to '" +
-                             state.recorded->data[twin->second].name + "' and '" + datum.name + "' bound to '" +
+            throw UsageError("a Recording runs with " + other.label() + " bound to '" +
+                             state.recorded->data[twin->second].name + "' and " + datum.label() + " bound to '" +
                              state.recorded->data[i].name +
                              "', which have elements in common; allowed are blocks that do not overlap");
         });

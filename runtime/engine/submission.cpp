@@ -102,7 +102,8 @@ inline Submission::Entered Submission::build(Scope& scope, const Call& call) {
     const bool only_on_cores = !p_.gpus && !options.place.is_gpu() && call.ops.run != nullptr;
     if (!only_on_cores) p_.placement.place(builder, scope, options, call.ops, bases.begin());
     if (call.ops.reduction != nullptr) [[unlikely]] {
-        builder.join_reductions(records, count, call.ops, call.source, bases.begin(), p_.workers);
+        builder.join_reductions(records, count, call.ops, call.source, bases.begin(), p_.workers,
+                                options.threads.max > 1);
     }
     builder.store_kernel(call.ops, call.source, bases.begin());
 

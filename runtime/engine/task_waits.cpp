@@ -19,6 +19,7 @@ Scope& TaskWaits::check_may_wait(const ThreadContext& context, const TaskHandle&
 bool TaskWaits::wait(const TaskHandle& handle, Deadline deadline) const {
     const TaskRef task = HandleAccess::task(handle);
     if (graph_.completed(task)) return true;
+    graph_.refuse_while_recording("waiting for a task");
     const auto completed = [&] { return graph_.completed(task); };
     const ThreadContext* context = ThreadContext::of(graph_);
     Scope* children = context != nullptr && context->task() != nullptr ? &check_may_wait(*context, handle) : nullptr;

@@ -21,8 +21,9 @@ std::string data_label(const Task& task) {
     for (std::uint32_t i = 0; i < std::min(task.access_count, most_shown); ++i) {
         const BoundAccess& a = access[i];
         if (i > 0) text += ", ";
-        text += std::string(mode_name(a.mode)) + " " + a.version->datum->name + " rows [" +
-                std::to_string(a.row_begin) + ", " + std::to_string(a.row_end) + ")";
+        const Datum& datum = *a.version->datum;
+        text += std::string(mode_name(a.mode)) + " " + datum.name +
+                datum.text_of({a.row_begin, a.row_end, a.col_begin, a.col_end});
     }
     if (task.access_count > most_shown) text += ", ...";
     return text;

@@ -12,22 +12,21 @@ namespace basalt::detail {
 
 namespace {
 
-std::string interval(Index begin, Index end) { return " [" + std::to_string(begin) + ", " + std::to_string(end) + ")"; }
-
 std::string describe(const AccessRecord& r) {
-    const std::string rows = interval(r.row_begin, r.row_end), cols = interval(r.col_begin, r.col_end);
-    const bool swapped = r.datum->by_columns;
-    return r.datum->name + " rows" + (swapped ? cols : rows) + " columns" + (swapped ? rows : cols);
+    return r.datum->name + r.datum->text_of({r.row_begin, r.row_end, r.col_begin, r.col_end});
 }
 
+/// "task 'name': ", or nothing where the access is no task's.
+std::string prefix_of(const Task* task) { return task != nullptr ? "task '" + task_label(*task) + "': " : ""; }
+
 /// The parent's accesses must cover the region.
-Version& resolve_in_task(Scope& scope, const AccessRecord& record) {
+Version& resolve_in_task(Scope& scope, const AccessRecord& record, const Task* task) {
     Version* version = nullptr;
     for (Index covered = record.row_begin; covered < record.row_end;) {
         const BoundAccess* held = scope.held_by_owner.reaching_farthest(record, covered);
         if (held == nullptr) {
-            throw UsageError("child task accesses " + describe(record) + ", which its parent task '" +
-                             scope.owner->name +
+            throw UsageError("child " + (task != nullptr ? "task '" + task_label(*task) + "'" : "task") + " accesses " +
+                             describe(record) + ", which its parent task '" + scope.owner->name +
                              "' does not hold in that mode; children may access subsets of what their parent accesses");
         }
         version = held->version;
@@ -65,8 +64,10 @@ Version* cleared(Version& version) {
 
 }  // namespace
 
-void check_unusual_region(const TaskGraph& graph, const Scope& scope, const AccessRecord& r) {
-    if (r.datum == nullptr) throw UsageError("access to an array or matrix that is empty or was released");
+void check_unusual_region(const TaskGraph& graph, const Scope& scope, const AccessRecord& r, const Task* task) {
+    const std::string who = prefix_of(task);
+    if (r.datum == nullptr)
+        throw UsageError(who + "access to an array, matrix, Token or Object that is empty or was released");
     const Datum& datum = *r.datum;
     // the parent holds it, or resolve() throws: as long as the parent runs, the place has no other tenant
     const bool may_be_parents =
@@ -74,21 +75,22 @@ void check_unusual_region(const TaskGraph& graph, const Scope& scope, const Acce
     if (!datum.is(r.generation) && !may_be_parents) {
         const std::string name = DatumPool::of_process().name_of_former(datum, r.generation);
         if (DatumPool::of_process().was_left(datum)) {
-            ProcessMark::refuse_left("access to array or matrix '" + name + "'");
+            ProcessMark::refuse_left(who + "access to array or matrix '" + name + "'");
         }
-        throw UsageError("access to an array or matrix that was released" + (name.empty() ? "" : ": '" + name + "'"));
+        throw UsageError(who + "access to an array or matrix that was released, or whose Runtime has ended" +
+                         (name.empty() ? "" : ": '" + name + "'"));
     }
     if (datum.graph != &graph) {
-        throw UsageError("access to '" + datum.name +
+        throw UsageError(who + "access to '" + datum.name +
                          "', which belongs to another Runtime; allowed are arrays and matrices of the same Runtime");
     }
     if (has_region(datum, r)) return;
-    throw UsageError("access to " + describe(r) + ": allowed are rows up to " + std::to_string(datum.rows) +
+    throw UsageError(who + "access to " + describe(r) + ": allowed are rows up to " + std::to_string(datum.rows) +
                      " and columns up to " + std::to_string(datum.cols));
 }
 
-Version& resolve_elsewhere(Scope& scope, const AccessRecord& record) {
-    if (scope.owner != nullptr) return resolve_in_task(scope, record);
+Version& resolve_elsewhere(Scope& scope, const AccessRecord& record, const Task* task) {
+    if (scope.owner != nullptr) return resolve_in_task(scope, record, task);
     Datum& datum = *record.datum;
     datum.home_order = scope.order.id;  // made in a task that has ended: level 0 is its home from now on
     return *datum.current;

@@ -19,23 +19,24 @@ inline bool has_region(const Datum& datum, const AccessRecord& r) {
            r.col_begin <= r.col_end && r.col_end <= datum.cols;
 }
 
-void check_unusual_region(const TaskGraph& graph, const Scope& scope, const AccessRecord& record);
-Version& resolve_elsewhere(Scope& scope, const AccessRecord& record);
+void check_unusual_region(const TaskGraph& graph, const Scope& scope, const AccessRecord& record, const Task* task);
+Version& resolve_elsewhere(Scope& scope, const AccessRecord& record, const Task* task);
 bool may_rename_array(const TaskGraph& graph, const AccessRecord& record, const AccessRecord* records,
                       std::size_t count);
 
 /// Throws UsageError where the graph's runtime has no such datum, or the datum no such region. What the program has
-/// given up is still there for the children of the tasks that use it.
-inline void check_region(const TaskGraph& graph, const Scope& scope, const AccessRecord& r) {
+/// given up is still there for the children of the tasks that use it. `task`: whose access it is, for messages.
+inline void check_region(const TaskGraph& graph, const Scope& scope, const AccessRecord& r,
+                         const Task* task = nullptr) {
     const bool exists =
         r.datum != nullptr && r.datum->is(r.generation) && r.datum->graph == &graph && has_region(*r.datum, r);
-    if (!exists) check_unusual_region(graph, scope, r);
+    if (!exists) check_unusual_region(graph, scope, r, task);
 }
 
 /// The version of the datum that the access means in this scope. Throws UsageError where it may not be accessed there:
 /// a child may access what its parent holds, no more.
-inline Version& resolve(Scope& scope, const AccessRecord& record) {
-    return record.datum->home_order == scope.order.id ? *record.datum->current : resolve_elsewhere(scope, record);
+inline Version& resolve(Scope& scope, const AccessRecord& record, const Task* task = nullptr) {
+    return record.datum->home_order == scope.order.id ? *record.datum->current : resolve_elsewhere(scope, record, task);
 }
 
 /// Whether a task of this scope with these accesses had better get a fresh version of the record's datum, since it

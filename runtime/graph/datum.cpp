@@ -24,4 +24,21 @@ void Datum::forget_contents() noexcept {
     given_up = false;
 }
 
+std::string Datum::text_of(const ArrayPart& part) const {
+    if (is_token() || object != nullptr) return "";
+    const auto interval = [](Index begin, Index end) {
+        return " [" + std::to_string(begin) + ", " + std::to_string(end) + ")";
+    };
+    const std::string its_rows = interval(part.row_begin, part.row_end);
+    const std::string its_cols = interval(part.col_begin, part.col_end);
+    std::string text = " rows" + (by_columns ? its_cols : its_rows);
+    if (cols > 1 || by_columns) text += " columns" + (by_columns ? its_rows : its_cols);
+    return text;
+}
+
+std::string Datum::label() const {
+    if (whole == nullptr) return "'" + name + "'";
+    return "'" + name + "' (" + whole->datum->text_of(part_of_whole()).substr(1) + ")";
+}
+
 }  // namespace basalt::detail

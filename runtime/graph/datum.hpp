@@ -130,6 +130,11 @@ struct alignas(64) Datum {
     bool strided() const { return ld != cols && rows > 1; }
     /// Its elements as those of the array that it is a block of, or of itself.
     ArrayPart part_of_whole() const { return {first_row, first_row + rows, first_col, first_col + cols}; }
+    /// " rows [0, 4) columns [1, 2)" as the program counts them, without the columns where there is one; empty for a
+    /// token and an object.
+    std::string text_of(const ArrayPart& part) const;
+    /// A block's name, and which part of its array it is; otherwise the name.
+    std::string label() const;
     std::size_t row_bytes() const { return element_size * static_cast<std::size_t>(cols); }
     std::size_t bytes() const { return row_bytes() * static_cast<std::size_t>(rows); }
 };

@@ -92,12 +92,12 @@ void TaskBuilder::bind(const AccessRecord* records, std::size_t count, const Ker
     bool shares_memory = false;
     for (std::size_t i = 0; i < count; ++i) {
         const AccessRecord& r = records[i];
-        check_region(graph_, scope_, r);
+        check_region(graph_, scope_, r, &task);
         bases[i] = nullptr;
         // depends on nothing, so nothing would keep the version that it were bound to
         if (is_empty(r)) continue;
         const bool renames = ops.binds_views && may_rename(graph_, scope_, r, records, count);
-        Version& version = renames ? rename(*r.datum) : resolve(scope_, r);
+        Version& version = renames ? rename(*r.datum) : resolve(scope_, r, &task);
         *bound = BoundAccess(&version, r);
         // of a task that is dropped, or whose kernel takes no copy
         if (r.mode == AccessMode::reduce && ops.reduction == nullptr) bound->mode = AccessMode::readwrite;
@@ -155,7 +155,7 @@ void TaskBuilder::drop_device_work() {
 }
 
 void TaskBuilder::join_reductions(const AccessRecord* records, std::size_t count, const KernelOps& ops,
-                                  const void* source, void** bases, int workers) {
+                                  const void* source, void** bases, int workers, bool may_be_gang) {
     const BoundAccess* const begin = access_begin();
     const BoundAccess* const end = begin + access_count();
     const BoundAccess* access = begin;
@@ -174,7 +174,7 @@ void TaskBuilder::join_reductions(const AccessRecord* records, std::size_t count
                              "accesses must be disjoint");
         }
         const ReductionSpec spec = ops.reduction(source, number);
-        if (spec.order == Order::deterministic && task().gang) {
+        if (spec.order == Order::deterministic && may_be_gang) {
             throw UsageError("task '" + task_label(task()) +
                              "' is a gang and reduces with Order::deterministic into '" + records[i].datum->name +
                              "': the number of its members may vary; gangs reduce with Order::any");

@@ -103,9 +103,10 @@ class TaskBuilder {
     }
 
     /// Has the task take part in a reduction for each of its reduce accesses. bases[i] of such an access becomes the
-    /// task's share. Throws UsageError where the task uses a part of the region in another way, too.
+    /// task's share. `may_be_gang`: with more workers. Throws UsageError where the task uses a part of the region in
+    /// another way, too, and for gangs with Order::deterministic.
     void join_reductions(const AccessRecord* records, std::size_t count, const KernelOps& ops, const void* source,
-                         void** bases, int workers);
+                         void** bases, int workers, bool may_be_gang);
     /// Of the reduce accesses, in their order.
     std::span<const std::shared_ptr<Reduction>> reductions() const { return reductions_; }
     void store_kernel(const KernelOps& ops, void* source, void* const* bases) {

@@ -42,11 +42,23 @@ void for_each_rest(const Part& part, const Part& hole, const Visit& visit) {
     if (hole.col_end < part.col_end) visit(Part{top, bottom, hole.col_end, part.col_end});
 }
 
+/// The same for any two: all of `part` where they do not overlap.
+template <class Visit>
+void subtract(const Part& part, const Part& hole, const Visit& visit) {
+    regions_overlap(part, hole) ? for_each_rest(part, hole, visit) : visit(part);
+}
+
 /// A task on a device: its number in program order. Others: 0, since they begin when all before them have completed.
 std::uint64_t order_of(const Task& task) { return task.on_device() != nullptr ? task.on_device()->order : 0; }
 
 /// Whether an entry of that order is of a task in front of this one.
 bool is_before(std::uint64_t order, const Task& task) { return task.on_device() == nullptr || order < order_of(task); }
+
+bool overwrites(const Task& task) {
+    const BoundAccess* const begin = task.access_begin();
+    return std::any_of(begin, begin + task.access_count,
+                       [](const BoundAccess& access) { return access.mode == AccessMode::write; });
+}
 
 template <class F>
 void for_each_access(const Task& task, const F& visit) {
@@ -101,6 +113,18 @@ std::optional<Unwritten::Refusal> Unwritten::begin(const Task& task) {
     clear_writes(task, Cleared::overwritten);
     count();
     return std::nullopt;
+}
+
+void Unwritten::overwriting(const Task& task) {
+    if (!is_users(task.kind) || !overwrites(task)) return;
+    const std::lock_guard guard(lock_);
+    overwriting_.push_back(&task);
+}
+
+void Unwritten::overwritten(const Task& task) {
+    if (!is_users(task.kind) || !overwrites(task)) return;
+    const std::lock_guard guard(lock_);
+    std::erase(overwriting_, &task);
 }
 
 Unwritten::Ending Unwritten::settle(const Task& task) {
@@ -203,10 +227,10 @@ void Unwritten::clear(const Version& version, const Part& part, const Concerned&
     if (known == parts_.end()) return;
     std::vector<Entry> rest;
     for (const Entry& entry : known->second) {
-        if (!concerned(entry) || !regions_overlap(entry.part, part)) {
+        if (!concerned(entry)) {
             rest.push_back(entry);
         } else {
-            for_each_rest(entry.part, part, [&](const Part& left) {
+            subtract(entry.part, part, [&](const Part& left) {
                 rest.push_back({entry.order, left, entry.node, entry.reason});
             });
         }
@@ -220,8 +244,28 @@ void Unwritten::clear(const Version& version, const Part& part, const Concerned&
 
 void Unwritten::add_writes(const Task& task, const Reason& reason) {
     for_each_access(task, [&](const BoundAccess& access) {
-        if (writes(access.mode)) add(*access.version, {order_of(task), part_of(access), std::nullopt, reason});
+        if (!writes(access.mode)) return;
+        for (const Part& part : without_overwritten(task, access)) {
+            add(*access.version, {order_of(task), part, std::nullopt, reason});
+        }
     });
+}
+
+/// What the task has access to and no later one overwrites. Where others begin when it has completed, it is all.
+std::vector<Unwritten::Part> Unwritten::without_overwritten(const Task& task, const BoundAccess& access) const {
+    std::vector<Part> parts{part_of(access)};
+    if (task.on_device() == nullptr) return parts;
+    for (const Task* const later : overwriting_) {
+        if (order_of(*later) <= order_of(task)) continue;
+        for_each_access(*later, [&](const BoundAccess& other) {
+            if (other.mode != AccessMode::write || whole_of(*other.version) != whole_of(*access.version)) return;
+            std::vector<Part> rest;
+            for (const Part& part : parts)
+                subtract(part, part_of(other), [&](const Part& left) { rest.push_back(left); });
+            parts = std::move(rest);
+        });
+    }
+    return parts;
 }
 
 void Unwritten::clear_writes(const Task& task, Cleared which) {
@@ -261,13 +305,9 @@ std::optional<Unwritten::Missing> Unwritten::missing_for(const Task& task) const
 }
 
 std::string Unwritten::describe(const Missing& missing) {
-    const Part& part = missing.entry.part;
-    const std::string rows = " [" + std::to_string(part.row_begin) + ", " + std::to_string(part.row_end) + ")";
-    const std::string cols = " [" + std::to_string(part.col_begin) + ", " + std::to_string(part.col_end) + ")";
-    const bool swapped = missing.datum->by_columns;
-    std::string text = "'" + missing.datum->name + "' rows" + (swapped ? cols : rows);
-    if (missing.datum->cols > 1 || swapped) text += " columns" + (swapped ? rows : cols);
-    return text + " has no valid contents: " + *missing.entry.reason;
+    const Datum& datum = *missing.datum;
+    return "'" + datum.name + "'" + datum.text_of(missing.entry.part) +
+           " has no valid contents: " + *missing.entry.reason;
 }
 
 }  // namespace basalt::detail

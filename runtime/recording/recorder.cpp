@@ -44,9 +44,9 @@ void Recorder::refuse_overlap(const TaskOptions& options, Datum& datum) const {
     if (!datum.shares_memory) return;
     for_each_overlapping(datum, [&](const Datum& other) {
         if (known_.count(&other) == 0) return;
-        throw UsageError("task '" + std::string(options.name.c_str()) + "' accesses '" + datum.name +
-                         "', which has elements in common with '" + other.name +
-                         "'; allowed in a Recording are blocks of one array that do not overlap, such as those of one "
+        throw UsageError("task '" + std::string(options.name.c_str()) + "' accesses " + datum.label() +
+                         ", which has elements in common with " + other.label() +
+                         "; allowed in a Recording are blocks of one array that do not overlap, such as those of one "
                          "partition");
     });
 }

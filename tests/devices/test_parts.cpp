@@ -15,6 +15,7 @@
 #include "tests/common/catch.hpp"
 #include "tests/common/gate.hpp"
 #include "tests/common/mentions.hpp"
+#include "tests/common/runtime_settings.hpp"
 #include "tests/common/watchdog.hpp"
 #include "tests/devices/block_tasks.hpp"
 #include "tests/devices/device_tasks.hpp"
@@ -324,6 +325,19 @@ TEST_CASE("blocks that are overwritten bring nothing home", "[sanitize]") {
     rt->wait();
     CHECK(copies(*rt) == 0);
     CHECK(x.host_view()[99] == 2);
+}
+
+TEST_CASE("errors say which rows and columns a task used", "[sanitize]") {
+    const Watchdog watchdog;
+    Runtime rt(basalt_tests::small_machine(1));
+    const Array2D<double> a(rt, 3, 5, "a");
+    rt.submit({.name = "t"}, write(a.part(1, 0, 2, 4)), [](View<double>) { throw std::runtime_error("odd"); });
+    CHECK(mentions(error_of<TaskError>([&] { rt.wait(); }), "[write a rows [1, 3) columns [0, 4)]"));
+    CHECK(mentions(error_of<DataError>([&] { a.host_view(); }), "'a' rows [1, 3) columns [0, 4)"));
+    a.host_overwrite();
+    const auto rows = a.split(3, 1), columns = a.split(1, 5);
+    const auto both = [&] { rt.submit({.name = "t"}, read(rows[0]), read(columns[0]), [] {}); };
+    CHECK(mentions(error_of<UsageError>(both), "'a(0,0)' (rows [0, "));
 }
 
 TEST_CASE("an array that is cut is not renamed", "[sanitize]") {

@@ -13,6 +13,7 @@
 #include "basalt/graph.hpp"
 #include "basalt/object.hpp"
 #include "basalt/recording.hpp"
+#include "basalt/routine.hpp"
 #include "basalt/runtime.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/common/gate.hpp"
@@ -89,6 +90,37 @@ TEST_CASE("lists, recordings, loops and values work with objects, too", "[saniti
         {0, 5}, 1, [&](Index i, const std::vector<int>& l) { sum += l[static_cast<std::size_t>(i)]; }, read(log));
     CHECK(sum == 11);
     CHECK(log.host_value() == std::vector<int>{1, 2, 3, 2, 3});
+}
+
+TEST_CASE("kernels of every form may write an object", "[sanitize]") {
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
+    Runtime rt(setting.config());
+    const Object<int> number(rt, 3);
+    CHECK(rt.submit({}, readwrite(number), [](int& n) { return n++; }).get() == 3);
+    rt.submit({}, readwrite(number), [&rt](int& n) -> Routine<> {
+        co_await rt.submit({}, [] {});
+        n += 10;
+    });
+    Array<int> seen(rt, 1);
+    Future<int> both = rt.submit({}, write(seen), readwrite(number), [](View<int> s, int& n) -> Routine<int> {
+        s[0] = n++;
+        co_return n;
+    });
+    CHECK(both.get() == 15);
+    CHECK(seen.host_view()[0] == 14);
+    rt.submit({}, [] { return 5; })
+        .then(
+            {}, [](int five, int& n) { n += five; }, readwrite(number));
+    rt.submit({}, [] {}).then(
+        {}, [](int& n) { n *= 2; }, readwrite(number));
+    CHECK(number.host_value() == 40);
+    rt.submit_for(
+        {}, {0, 10}, 1, [](Index, int& n) { std::atomic_ref(n) += 1; }, readwrite(number));
+    rt.parallel_for(
+        {0, 10}, 1, [](IndexRange, int& n) { std::atomic_ref(n) += 1; }, readwrite(number));
+    rt.submit_chunks(
+        {}, {0, 10}, 1, [&](IndexRange) { return commute(number); }, [](Index, int& n) { ++n; });
+    CHECK(number.host_value() == 70);
 }
 
 TEST_CASE("an object's value is made in place, and ends behind its last user", "[sanitize]") {
