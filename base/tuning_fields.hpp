@@ -180,7 +180,10 @@ template <class Visitor, class Lu>
 void visit_gpu_lu(Visitor& visitor, Lu& lu) {
     using namespace tuning_limits;
     visit_gpu_sizes(visitor, lu.sizes, lu.deal);
-    visitor.number("resident_tile", lu.resident_tile, Index{1}, extent);
+    visitor.group("resident", [&resident = lu.resident](Visitor& v) {
+        v.number("tile", resident.tile, Index{1}, extent);
+        v.size("up_to", resident.up_to);
+    });
     visitor.group("blocks", [&blocks = lu.blocks](Visitor& v) {
         v.size("least_order", blocks.least_order);
         v.number("width", blocks.width, Index{1}, extent);

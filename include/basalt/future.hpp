@@ -10,6 +10,7 @@
 
 #include "basalt/error.hpp"
 #include "basalt/task_handle.hpp"
+#include "basalt/view.hpp"
 
 namespace basalt {
 
@@ -34,8 +35,8 @@ struct ValueKernel {
     std::shared_ptr<std::optional<T>> value;
 
     template <class... Argument>
-    requires std::is_invocable_v<F&, Argument&...>
-    void operator()(Argument&&... argument) { value->emplace(function(argument...)); }
+    requires std::is_invocable_v<F&, PassedOn<Argument>...>
+    void operator()(Argument&&... argument) { value->emplace(function(static_cast<PassedOn<Argument>>(argument)...)); }
 };
 
 /// Hands the value of a future to a kernel, in front of its views.
@@ -45,8 +46,10 @@ struct KernelOfValue {
     std::shared_ptr<std::optional<T>> value;
 
     template <class... Argument>
-    requires std::is_invocable_v<F&, T, Argument&...>
-    decltype(auto) operator()(Argument&&... argument) { return function(std::move(**value), argument...); }
+    requires std::is_invocable_v<F&, T, PassedOn<Argument>...>
+    decltype(auto) operator()(Argument&&... argument) {
+        return function(std::move(**value), static_cast<PassedOn<Argument>>(argument)...);
+    }
 };
 
 /// How a kernel's result of type R reaches the program. `submit(kernel)` submits and returns a TaskHandle.

@@ -87,14 +87,14 @@ class LoopKernel {
     }
 
     template <class... V>
-    requires(std::is_invocable_v<F&, Index, V&...> || std::is_invocable_v<F&, IndexRange, V&...>) void operator()(
-        V&&... views) {
+    requires(std::is_invocable_v<F&, Index, PassedOn<V>...> || std::is_invocable_v<F&, IndexRange, PassedOn<V>...>) void
+    operator()(V&&... views) {
         LoopChunks chunks(range_, grain_, runtime_->workers());
         const auto work = [&] {
             try {
                 while (const auto chunk = chunks.take()) {
                     if (runtime_->cancelled()) throw Cancelled("the task graph was cancelled");
-                    run(*chunk, views...);
+                    run(*chunk, static_cast<PassedOn<V>>(views)...);
                 }
             } catch (...) {
                 chunks.end();

@@ -191,9 +191,9 @@ ModeChoice choose_lu_mode(const Runtime& runtime, const LuOptions& options, cons
 RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode mode, const LuProblem& problem);
 
 /// Tiles that LU of an m x n matrix uses with `gpus` GPUs when none are given. On cores alone their width is also the
-/// panel's. `on_gpus`: for mode gpu and a matrix that begins and ends in a GPU's memory. Its tile columns need not
+/// panel's. `resident`: for mode gpu and a matrix that begins and ends in a GPU's memory. Its tile columns need not
 /// arrive one after the other, and fewer ones make larger products.
-TileShape default_lu_tile(const Tuning& tuning, Index m, Index n, int gpus = 0, bool on_gpus = false);
+TileShape default_lu_tile(const Tuning& tuning, Index m, Index n, int gpus = 0, bool resident = false);
 /// Panel width that LU uses in a mode with `gpus` GPUs when none is given, at most a tile's width.
 Index default_lu_panel(const Tuning& tuning, LuMode mode, Index m, Index n, int gpus);
 

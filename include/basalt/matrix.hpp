@@ -89,10 +89,10 @@ class Matrix {
     void store(View<T> target, Place place) const;
     /// The same for one triangle of a square matrix, with half of the work. In the array, elements on the other side of
     /// the diagonal are not read, and written only by OtherSide::zeros, which makes them zeros. In the matrix, they are
-    /// unspecified after load_triangle(). The array
-    /// has unit row or unit column stride, and is converted by GPUs in either case. With Place::any() cores convert
-    /// where the GPUs do not hold all of the matrix, and what is on the host when it is stored. Also throws UsageError
-    /// for a matrix that is not square.
+    /// unspecified after load_triangle(). The array has unit row or unit column stride, and is converted by GPUs in
+    /// either case. With Place::any() cores convert where the GPUs do not hold all of the matrix, and what is on the
+    /// host when it is stored. Zeros are written behind tasks that may read the same elements of the array for an
+    /// earlier load(). Also throws UsageError for a matrix that is not square.
     void load_triangle(Triangle triangle, View<const T> source, Place place = Place::cpu());
     void store_triangle(Triangle triangle, View<T> target, Place place = Place::cpu(),
                         OtherSide other = OtherSide::untouched) const;

@@ -4,7 +4,6 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -191,18 +190,6 @@ inline Routine<void> RoutinePromise<void>::get_return_object() {
     return Routine<void>(std::coroutine_handle<RoutinePromise>::from_promise(*this));
 }
 
-template <class T>
-inline constexpr bool is_view = false;
-template <class T>
-inline constexpr bool is_view<View<T>> = true;
-template <class T>
-inline constexpr bool is_view<std::span<const View<T>>> = true;  // Views
-
-/// How a coroutine gets an argument of its kernel.
-template <class Argument>
-using PassedOn =
-    std::conditional_t<is_view<std::remove_cvref_t<Argument>>, const std::remove_cvref_t<Argument>&, Argument&>;
-
 /// A kernel that is a coroutine: the task owns its frame.
 template <class T>
 struct Delivery<Routine<T>> {
@@ -220,15 +207,15 @@ struct Delivery<Routine<T>> {
         template <class... Argument>
         requires std::is_invocable_v<F&, PassedOn<Argument>...>
         void operator()(Argument&&... argument) {
-            if constexpr ((is_view<std::remove_cvref_t<Argument>> || ...)) {
+            if constexpr ((tells_where<std::remove_cvref_t<Argument>> || ...)) {
                 // what is passed ends with this call, but the coroutine's parameters may be references
-                using Kept = std::tuple<std::conditional_t<is_view<std::remove_cvref_t<Argument>>,
+                using Kept = std::tuple<std::conditional_t<tells_where<std::remove_cvref_t<Argument>>,
                                                            const std::remove_cvref_t<Argument>, Argument&>...>;
                 const auto kept = std::make_shared<const Kept>(argument...);
                 views = kept;
                 running = std::apply(function, *kept);
             } else {
-                running = function(argument...);
+                running = function(static_cast<PassedOn<Argument>>(argument)...);
             }
             if (!running.coroutine_) refuse_empty("the kernel returned an empty Routine");
             if constexpr (!std::is_void_v<T>) running.coroutine_.promise().value = value.get();

@@ -2,7 +2,8 @@
 
 namespace basalt {
 
-/// A triangle of a matrix, including the diagonal. Elements of the other triangle are never touched.
+/// A triangle of a matrix, including the diagonal. Elements of the other triangle are not touched unless OtherSide says
+/// so.
 enum class Triangle { lower, upper };
 
 /// What becomes of an array's elements on the other side of the diagonal when a triangle is stored in it.

@@ -233,8 +233,12 @@ struct GpuTuning {
 
     struct Lu {
         std::vector<GpuSizes> sizes;  ///< tiles are squares
-        /// One GPU, mode gpu: at least about this is the width of tiles of a matrix that begins and ends in its memory.
-        Index resident_tile = 1;
+        /// One GPU, mode gpu: a matrix that begins and ends in its memory has tiles of about this width, if that is
+        /// more, up to that order. Larger ones may have to leave the GPU in part, by tile columns.
+        struct Resident {
+            Index tile = 1;
+            Index up_to = any_size;
+        } resident;
         GpuDeal deal;
         GpuInPlace in_place;
         GpuNarrowing narrowing;  ///< mode gpu

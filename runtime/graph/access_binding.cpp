@@ -85,8 +85,9 @@ void check_unusual_region(const TaskGraph& graph, const Scope& scope, const Acce
                          "', which belongs to another Runtime; allowed are arrays and matrices of the same Runtime");
     }
     if (has_region(datum, r)) return;
-    throw UsageError(who + "access to " + describe(r) + ": allowed are rows up to " + std::to_string(datum.rows) +
-                     " and columns up to " + std::to_string(datum.cols));
+    throw UsageError(who + "access to " + describe(r) + ": allowed are rows up to " +
+                     std::to_string(datum.by_columns ? datum.cols : datum.rows) + " and columns up to " +
+                     std::to_string(datum.by_columns ? datum.rows : datum.cols));
 }
 
 Version& resolve_elsewhere(Scope& scope, const AccessRecord& record, const Task* task) {

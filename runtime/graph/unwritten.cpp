@@ -31,6 +31,11 @@ bool covers(const Part& outer, const Part& inner) {
            inner.col_end <= outer.col_end;
 }
 
+Part common_part(const Part& a, const Part& b) {
+    return {std::max(a.row_begin, b.row_begin), std::min(a.row_end, b.row_end), std::max(a.col_begin, b.col_begin),
+            std::min(a.col_end, b.col_end)};
+}
+
 /// visit(part) for what is left of `part` without `hole`, which overlaps it: at most four.
 template <class Visit>
 void for_each_rest(const Part& part, const Part& hole, const Visit& visit) {
@@ -244,28 +249,8 @@ void Unwritten::clear(const Version& version, const Part& part, const Concerned&
 
 void Unwritten::add_writes(const Task& task, const Reason& reason) {
     for_each_access(task, [&](const BoundAccess& access) {
-        if (!writes(access.mode)) return;
-        for (const Part& part : without_overwritten(task, access)) {
-            add(*access.version, {order_of(task), part, std::nullopt, reason});
-        }
+        if (writes(access.mode)) add(*access.version, {order_of(task), part_of(access), std::nullopt, reason});
     });
-}
-
-/// What the task has access to and no later one overwrites. Where others begin when it has completed, it is all.
-std::vector<Unwritten::Part> Unwritten::without_overwritten(const Task& task, const BoundAccess& access) const {
-    std::vector<Part> parts{part_of(access)};
-    if (task.on_device() == nullptr) return parts;
-    for (const Task* const later : overwriting_) {
-        if (order_of(*later) <= order_of(task)) continue;
-        for_each_access(*later, [&](const BoundAccess& other) {
-            if (other.mode != AccessMode::write || whole_of(*other.version) != whole_of(*access.version)) return;
-            std::vector<Part> rest;
-            for (const Part& part : parts)
-                subtract(part, part_of(other), [&](const Part& left) { rest.push_back(left); });
-            parts = std::move(rest);
-        });
-    }
-    return parts;
 }
 
 void Unwritten::clear_writes(const Task& task, Cleared which) {
@@ -298,10 +283,29 @@ std::optional<Unwritten::Missing> Unwritten::missing_for(const Task& task) const
         for (const Entry& entry : known->second) {
             if (!is_before(entry.order, task)) continue;
             const bool here = !entry.node || *entry.node == node || node == Task::several_nodes;
-            if (here && regions_overlap(entry.part, part_of(access[i]))) return Missing{known->first->datum, entry};
+            if (!here || !regions_overlap(entry.part, part_of(access[i]))) continue;
+            if (!is_overwritten(entry, access[i], task)) return Missing{known->first->datum, entry};
         }
     }
     return std::nullopt;
+}
+
+/// Whether tasks behind the entry's and in front of the reader, which are on their devices, overwrite all of the part
+/// that the reader's access has of it. The reader's turn comes behind theirs; how they end decides.
+bool Unwritten::is_overwritten(const Entry& entry, const BoundAccess& access, const Task& reader) const {
+    std::vector<Part> parts{common_part(entry.part, part_of(access))};
+    for (const Task* const between : overwriting_) {
+        if (order_of(*between) <= entry.order || order_of(*between) >= order_of(reader)) continue;
+        for_each_access(*between, [&](const BoundAccess& other) {
+            if (other.mode != AccessMode::write || whole_of(*other.version) != whole_of(*access.version)) return;
+            std::vector<Part> rest;
+            for (const Part& part : parts) {
+                subtract(part, part_of(other), [&](const Part& left) { rest.push_back(left); });
+            }
+            parts = std::move(rest);
+        });
+    }
+    return parts.empty();
 }
 
 std::string Unwritten::describe(const Missing& missing) {

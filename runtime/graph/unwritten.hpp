@@ -20,12 +20,12 @@ namespace basalt::detail {
 /// have written has no contents either, whatever graph it belongs to. A task that overwrites a part makes it valid.
 ///
 /// Devices run ahead of their drivers: what a task did there may become known after what a later one did. So such tasks
-/// carry their number in program order, and each only heeds and clears what an earlier one left. What a later one
-/// overwrites, and has not completed, is its affair alone: an earlier one that turns out to have failed leaves nothing
-/// unwritten there.
+/// carry their number in program order, and each only heeds and clears what an earlier one left. Nor does a task heed
+/// what an earlier one left where one between them is about to overwrite it.
 ///
-/// Thread-safe. The runtime pays for all this with one load a task as long as everything is valid: any() is relaxed,
-/// because a thread that depends on a task that changed the state has synchronised with its completion.
+/// Thread-safe. As long as everything is valid the runtime pays for all this with one load a task, and with a lock a
+/// task that overwrites data on a device. any() is relaxed, because a thread that depends on a task that changed the
+/// state has synchronised with its completion.
 class Unwritten {
   public:
     /// Rows and columns of one version's datum; of a block's, as those of its array.
@@ -50,7 +50,7 @@ class Unwritten {
     /// A task of the user's is about to run. Why it must not; it is noted as failed then. Otherwise empty, and what it
     /// overwrites counts as valid from now on.
     std::optional<Refusal> begin(const Task& task);
-    /// A task of the user's is on its device from overwriting(), before begin(), to overwritten(), before settle().
+    /// Called before begin() and before settle(): meanwhile the task is on its device.
     void overwriting(const Task& task);
     void overwritten(const Task& task);
     /// How a task of the user's ended.
@@ -100,7 +100,7 @@ class Unwritten {
     template <class Concerned>
     void clear(const Version& version, const Part& part, const Concerned& concerned);
     void add_writes(const Task& task, const Reason& reason);
-    std::vector<Part> without_overwritten(const Task& task, const BoundAccess& access) const;
+    bool is_overwritten(const Entry& entry, const BoundAccess& access, const Task& reader) const;
     void clear_nodes(const Version& version, const Task& task);
     /// Which of a task's accesses leave nothing unwritten behind.
     enum class Cleared : std::uint8_t { overwritten, all_written };

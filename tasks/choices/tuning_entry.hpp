@@ -24,12 +24,13 @@ inline Index dealt_tile(Index tile, const GpuDeal& deal, Index n, int gpus) {
     return tile;
 }
 
-/// About as wide as `tile`, so that all tile columns of a matrix of n columns are filled: operations take whole ones.
-inline Index even_tile(Index tile, Index n) {
+/// A length of about `tile`, so that tiles fill all of `extent` rows or columns: operations take whole ones.
+inline Index even_tile(Index tile, Index extent) {
     constexpr Index line = 32;  // elements that a warp reads at once
-    const Index columns = std::max<Index>((n + tile / 2) / tile, 1);
-    const Index width = (std::max<Index>(n, 1) + columns - 1) / columns;
-    return (width + line - 1) / line * line;
+    const Index unit = std::min(line, tile);
+    const Index count = std::max<Index>((extent + tile / 2) / tile, 1);
+    const Index length = (std::max<Index>(extent, 1) + count - 1) / count;
+    return (length + unit - 1) / unit * unit;
 }
 
 /// Columns left below which a GPU that factors a panel updates nothing meanwhile, as GpuDeal says.

@@ -6,13 +6,22 @@
 
 namespace basalt::detail {
 
-TileShape usual_tile(const Tuning& tuning, Index m, Index n, int gpus, bool on_gpus) {
+TileShape table_tile(const Tuning& tuning, Index m, Index n, int gpus) {
     const GpuTuning::Lu& lu = tuning.gpu.lu;
     const Index smaller = std::min(m, n);
     if (gpus == 0 || smaller < lu.smallest_order) return entry_for(tuning.cpu.lu.sizes, smaller).tile;
-    Index tile = dealt_tile(entry_for(lu.sizes, smaller).tile, lu.deal, n, gpus);
-    if (gpus == 1) tile = even_tile(on_gpus ? std::max(tile, lu.resident_tile) : tile, smaller);
+    const Index tile = dealt_tile(entry_for(lu.sizes, smaller).tile, lu.deal, n, gpus);
     return {tile, tile};
+}
+
+TileShape usual_tile(const Tuning& tuning, Index m, Index n, int gpus, bool resident) {
+    const TileShape tile = table_tile(tuning, m, n, gpus);
+    const GpuTuning::Lu& lu = tuning.gpu.lu;
+    const Index smaller = std::min(m, n);
+    if (gpus != 1 || smaller < lu.smallest_order) return tile;
+    const bool wide = resident && std::max(m, n) <= lu.resident.up_to;
+    const Index about = wide ? std::max(tile.width, lu.resident.tile) : tile.width;
+    return {even_tile(about, m), even_tile(about, n)};
 }
 
 }  // namespace basalt::detail

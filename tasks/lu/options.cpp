@@ -39,8 +39,8 @@ Index default_lu_panel(const Tuning& tuning, LuMode mode, Index m, Index n, int 
     return (steps - 1) / gpus >= lu.wide_hybrid_above ? lu.wide_hybrid_panel : entry_for(lu.sizes, steps).hybrid_panel;
 }
 
-TileShape default_lu_tile(const Tuning& tuning, Index m, Index n, int gpus, bool on_gpus) {
-    return detail::usual_tile(tuning, m, n, gpus, on_gpus);
+TileShape default_lu_tile(const Tuning& tuning, Index m, Index n, int gpus, bool resident) {
+    return detail::usual_tile(tuning, m, n, gpus, resident);
 }
 
 LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, Index n, int gpus) {

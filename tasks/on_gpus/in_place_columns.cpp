@@ -104,7 +104,7 @@ std::function<void()> pack_until_wait(MatrixStorage& storage, T* a, int gpu) {
 
 Index in_place_tile_width(const Tuning& tuning, Index m, Index n, int gpus) {
     const GpuInPlace& in_place = tuning.gpu.lu.in_place;
-    Index width = usual_tile(tuning, m, n, gpus).width;
+    Index width = table_tile(tuning, m, n, gpus).width;
     while (width > in_place.narrowest_tile && n / width < in_place.tile_columns) width /= 2;
     return width;
 }

@@ -45,9 +45,9 @@ TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus, QrMe
         return {tile.height, std::clamp<Index>(n, 1, tile.width)};
     }
     if (gpus == 0) return entry_for(tuning.cpu.qr.sizes, steps).tile;
-    Index tile = detail::dealt_tile(entry_for(tuning.gpu.qr.sizes, steps).tile, tuning.gpu.qr.deal, n, gpus);
-    if (gpus == 1) tile = detail::even_tile(tile, steps);
-    return {tile, std::min(tile, std::max<Index>(n, 1))};
+    const Index tile = detail::dealt_tile(entry_for(tuning.gpu.qr.sizes, steps).tile, tuning.gpu.qr.deal, n, gpus);
+    const Index columns = std::max<Index>(n, 1);
+    return {tile, std::min(gpus == 1 ? detail::even_tile(tile, columns) : tile, columns)};
 }
 
 QrMode chosen_qr_mode(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus) {

@@ -1,21 +1,25 @@
 // Data that leave GPUs when the program says so, contents that it gives up, and memory that it pins.
 #include <chrono>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "basalt/array.hpp"
+#include "basalt/graph.hpp"
 #include "basalt/pinned_memory.hpp"
 #include "runtime/engine/gpu_data.hpp"
 #include "runtime/engine/runtime_access.hpp"
 #include "runtime/memory/host_pool.hpp"
 #include "tests/common/catch.hpp"
+#include "tests/common/gate.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/common/runtime_settings.hpp"
 #include "tests/common/watchdog.hpp"
 
 using namespace basalt;
 using basalt_tests::error_of;
+using basalt_tests::Gate;
 using basalt_tests::mentions;
 using basalt_tests::small_machine;
 using basalt_tests::Watchdog;
@@ -108,6 +112,41 @@ TEST_CASE("what a task overwrites on a GPU is valid, though one before it turns 
             CHECK(x.host_view()[0] == 8);
         }
     }
+}
+
+TEST_CASE("between a task that fails on a GPU late and one that overwrites its data, readers fail", "[sanitize]") {
+    const Watchdog watchdog;
+    Runtime rt(small_machine(1));
+    std::vector<int> in_x(6), in_y(6), in_z(6);
+    const Array<int> x = Array<int>::wrap(rt, in_x.data(), 6), y = Array<int>::wrap(rt, in_y.data(), 6);
+    const Array<int> z = Array<int>::wrap(rt, in_z.data(), 6);
+    Gate gate;
+    Graph failing(rt), other(rt);
+    const TaskOptions on_gpu{.place = Place::gpu(0)};
+    const auto copy = [&](const Array<int>& from, const Array<int>& to) {
+        return other.submit(
+            on_gpu, read(from), write(to), [](View<const int> f, View<int> t) { t[0] = f[0]; },
+            cuda([](Stream, View<const int>, View<int>) {}));
+    };
+    failing.submit(
+        on_gpu, write(x),
+        [&](View<int>) {
+            gate.pass();
+            throw std::runtime_error("late");
+        },
+        cuda([](Stream, View<int>) {}));
+    const TaskHandle between = copy(x, y);
+    other.submit(
+        on_gpu, write(x), [](View<int> v) { v[0] = 7; }, cuda([](Stream, View<int>) {}));
+    const TaskHandle behind = copy(x, z);
+    gate.open();
+    CHECK_THROWS_AS(failing.wait(), TaskError);
+    CHECK_THROWS_AS(between.wait(), DataError);
+    CHECK_NOTHROW(behind.wait());
+    CHECK_THROWS_AS(y.host_view(), DataError);
+    CHECK(z.host_view()[0] == 7);
+    CHECK(x.host_view()[0] == 7);
+    CHECK_THROWS_AS(other.wait(), DataError);
 }
 
 TEST_CASE("the program's memory is pinned as long as the PinnedMemory lives, and no longer than the runtime") {

@@ -113,7 +113,8 @@ TEST_CASE("misuse of blocks is refused, saying what is allowed") {
     CHECK(mentions(why([&] { squares(0, 0).part(0, 0, 1, 3); }), "Block::part(0, 0, 1, 3)"));
     const auto nothing = [](View<const int>, View<int>) {};
     CHECK(why([&] { rt->submit({.name = "odd"}, read(halves[0]), write(thirds[1]), nothing); }) ==
-          "task 'odd' accesses 'x[0]' and 'x[1]', which have elements in common; allowed are blocks of one array that "
+          "task 'odd' accesses 'x[0]' (rows [0, 5)) and 'x[1]' (rows [4, 7)), which have elements in common; allowed "
+          "are blocks of one array that "
           "do not overlap, such as those of one partition");
     CHECK(mentions(why([&] { rt->submit({.name = "odd"}, read(y), write(squares(1, 2)), nothing); }),
                    "task 'odd' accesses 'y' and 'y(1,2)'"));
@@ -132,7 +133,8 @@ TEST_CASE("misuse of blocks is refused, saying what is allowed") {
     CHECK(mentions(inside, "does not hold"));
 
     x.release();
-    CHECK(mentions(why([&] { rt->submit({}, read(halves[0]), [](View<const int>) {}); }), "was released: 'x[0]'"));
+    CHECK(mentions(why([&] { rt->submit({}, read(halves[0]), [](View<const int>) {}); }),
+                   "was released, or whose Runtime has ended: 'x[0]'"));
     CHECK(why([&] { halves[1].host_view(); }) == "block 'x[1]': its array was released or its Runtime has ended");
     CHECK(mentions(why([&] { thirds[1].host_overwrite(); }), "its array was released"));
     check_usable(*rt);

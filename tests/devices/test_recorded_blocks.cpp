@@ -206,7 +206,8 @@ TEST_CASE("data of a recording that have elements in common are refused, and blo
                        touch(blocks(0, 0));
                        touch(columns[1]);
                    }),
-                   "task 'touch' accesses 'x(0,1)', which has elements in common with 'x(0,0)'"));
+                   "task 'touch' accesses 'x(0,1)' (rows [0, 7) columns [1, 2)), which has elements in common with "
+                   "'x(0,0)' (rows [0, 4) columns [0, 2))"));
     CHECK(mentions(refused([&] {
                        touch(x);
                        touch(blocks(1, 2));

@@ -122,7 +122,9 @@ TEST_CASE("LU takes tiles, panels and modes from the tables") {
     CHECK(basalt::default_lu_tile(tuning, 47000, 47000, 1) == basalt::TileShape{4288, 4288});
     CHECK(basalt::default_lu_tile(tuning, 20000, 20000, 1, true) == basalt::TileShape{20000, 20000});
     CHECK(basalt::default_lu_tile(tuning, 47000, 47000, 1, true) == basalt::TileShape{15680, 15680});
-    CHECK(basalt::default_lu_tile(tuning, 2048, 100000, 1, true) == basalt::TileShape{2048, 2048});
+    CHECK(basalt::default_lu_tile(tuning, 2048, 60000, 1, true) == basalt::TileShape{2048, 15008});
+    CHECK(basalt::default_lu_tile(tuning, 65537, 65537, 1, true) == basalt::TileShape{4128, 4128});
+    CHECK(basalt::default_lu_tile(tuning, 9000, 20000, 1) == basalt::TileShape{4512, 4000});
     CHECK(basalt::default_lu_tile(tuning, 8192, 8192, 2, true) == basalt::TileShape{512, 512});
     CHECK(basalt::default_lu_panel(tuning, LuMode::gpu, 8192, 8192, 1) == 256);
     CHECK(basalt::default_lu_panel(tuning, LuMode::hybrid, 8193, 8193, 1) == 256);
@@ -187,8 +189,9 @@ TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2047, 1) == FactorMode::cpu);
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2048, 1) == FactorMode::gpu);
     CHECK(basalt::default_qr_tile(tuning, 3000, 3000) == basalt::TileShape{512, 128});
-    CHECK(basalt::default_qr_tile(tuning, 100000, 300, 1) == basalt::TileShape{320, 300});
-    CHECK(basalt::default_qr_tile(tuning, 10000, 10000, 1) == basalt::TileShape{5024, 5024});
+    CHECK(basalt::default_qr_tile(tuning, 100000, 300, 1) == basalt::TileShape{512, 300});
+    CHECK(basalt::default_qr_tile(tuning, 10000, 10000, 1) == basalt::TileShape{4096, 5024});
+    CHECK(basalt::default_qr_tile(tuning, 1000000, 8, 1) == basalt::TileShape{512, 8});
     CHECK(basalt::default_qr_tile(tuning, 10000, 10000, 2) == basalt::TileShape{512, 512});
     const auto qr_panel = [&](FactorMode mode, basalt::Index n, std::optional<basalt::Index> gpu_panels_below = {}) {
         basalt::QrOptions options;

@@ -65,7 +65,7 @@ TEST_CASE("what may not be bound is refused by name") {
     CHECK(y.host_view()[0] == 0);
     recording.bind(x, z);
     z.release();
-    CHECK(mentions(error_of<UsageError>([&] { recording.run(); }), "released: 'z'"));
+    CHECK(mentions(error_of<UsageError>([&] { recording.run(); }), "has ended: 'z'"));
     runtime.wait();
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("a recording outlives its runtime and its arrays") {
         });
         recording->run();
         y.release();
-        CHECK(mentions(error_of<UsageError>([&] { recording->run(); }), "released: 'y'"));
+        CHECK(mentions(error_of<UsageError>([&] { recording->run(); }), "has ended: 'y'"));
         recording->bind(x, x);
     }
     CHECK(mentions(error_of<UsageError>([&] { recording->run(); }), "runtime has ended"));
