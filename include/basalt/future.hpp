@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "basalt/access.hpp"
 #include "basalt/error.hpp"
 #include "basalt/task_handle.hpp"
-#include "basalt/view.hpp"
 
 namespace basalt {
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "basalt/access.hpp"
 #include "basalt/device.hpp"
 #include "basalt/error.hpp"
 #include "basalt/task_handle.hpp"

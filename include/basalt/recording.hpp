@@ -136,7 +136,8 @@ class Recording {
     }
     /// The same for each pair of arrays or blocks in two ranges of equal length.
     template <RegionRange R, RegionRange S>
-    void bind(const R& recorded, const S& others) {
+    requires(HasRegion<std::ranges::range_value_t<R>>&& HasRegion<std::ranges::range_value_t<S>>) void bind(
+        const R& recorded, const S& others) {
         check_lengths(static_cast<std::size_t>(std::ranges::size(recorded)),
                       static_cast<std::size_t>(std::ranges::size(others)));
         auto other = std::ranges::begin(others);

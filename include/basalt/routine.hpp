@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "basalt/access.hpp"
 #include "basalt/error.hpp"
 #include "basalt/future.hpp"
 #include "basalt/task_handle.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <type_traits>
 
 namespace basalt {
@@ -66,22 +65,5 @@ class View {
     Index row_stride_ = 1;
     Index col_stride_ = 1;
 };
-
-namespace detail {
-
-/// Whether a kernel's argument says where data are: views, ranges of them, addresses.
-template <class T>
-inline constexpr bool tells_where = false;
-template <class T>
-inline constexpr bool tells_where<View<T>> = true;
-template <class T>
-inline constexpr bool tells_where<std::span<T>> = true;
-
-/// How a kernel that is made of another one passes an argument on: these as constants, others as they came.
-template <class Argument>
-using PassedOn =
-    std::conditional_t<tells_where<std::remove_cvref_t<Argument>>, const std::remove_cvref_t<Argument>&, Argument&>;
-
-}  // namespace detail
 
 }  // namespace basalt
