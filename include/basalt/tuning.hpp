@@ -232,7 +232,8 @@ struct GpuTuning {
     } links;
 
     struct Lu {
-        std::vector<GpuSizes> sizes;  ///< tiles are squares
+        /// Tiles are squares; on one GPU they are about as high and wide, and fill the matrix.
+        std::vector<GpuSizes> sizes;
         /// One GPU, mode gpu: a matrix that begins and ends in its memory has tiles of about this width, if that is
         /// more, up to that order. Larger ones may have to leave the GPU in part, by tile columns.
         struct Resident {
