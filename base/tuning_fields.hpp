@@ -254,6 +254,10 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("narrowest_tile", fitting.narrowest_tile, Index{1}, extent);
     });
     visitor.group("links", [&links = entry.links](Visitor& v) { visit_gpu_links(v, links); });
+    visitor.group("conversion", [&conversion = entry.conversion](Visitor& v) {
+        v.number("part_bytes", conversion.part_bytes, std::size_t{1}, bytes);
+        v.number("most_parts", conversion.most_parts, Index{1}, order);
+    });
     visitor.group("lu", [&lu = entry.lu](Visitor& v) { visit_gpu_lu(v, lu); });
     visitor.group("cholesky", [&cholesky = entry.cholesky](Visitor& v) { visit_gpu_cholesky(v, cholesky); });
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {

@@ -231,6 +231,13 @@ struct GpuTuning {
         } relay;
     } links;
 
+    /// Between tiles and an array in the GPU's memory, each tile column is converted in parts: a factorization begins
+    /// when the first one is there, and what is final leaves meanwhile.
+    struct Conversion {
+        std::size_t part_bytes = 1;  ///< of a part, about
+        Index most_parts = 1;        ///< of a tile column, which then has larger ones
+    } conversion;
+
     struct Lu {
         /// Tiles are squares; on one GPU they are about as high and wide, and fill the matrix.
         std::vector<GpuSizes> sizes;

@@ -52,8 +52,8 @@ template <class T>
 struct PackColumns
     : Kernel<PackColumns<T>, void(const TileGrid& grid, Index j, Index first, View<const T> source, View<T> target)> {};
 /// Writes columns of elements [first, first + target.cols()) of tile column j with all padded rows. `target` is
-/// row-major. `source` holds the true ones of these columns, grid.rows() x 0 or more, column-major. The two do not
-/// overlap.
+/// row-major. `source` holds the true ones of these columns, grid.rows() x 0 or more, column-major or row-major. The
+/// two do not overlap.
 template <class T>
 inline constexpr PackColumns<T> pack_columns{};
 

@@ -10,6 +10,7 @@
 #include "runtime/engine/runtime_access.hpp"
 #include "runtime/storage/matrix_storage.hpp"
 #include "tasks/choices/usual_tile.hpp"
+#include "tasks/on_gpus/converted_parts.hpp"
 #include "tasks/on_gpus/host_columns.hpp"
 #include "tasks/on_gpus/in_place_columns.hpp"
 #include "tiles/convert.hpp"
@@ -81,12 +82,6 @@ void require_unit_stride(const char* what, const View<T>& view) {
     throw UsageError(std::string(what) + ": the array in a GPU's memory has row stride " +
                      std::to_string(view.row_stride()) + " and column stride " + std::to_string(view.col_stride()) +
                      "; allowed is that one of them is 1");
-}
-
-/// The columns of the array that belong to a tile column.
-template <class T>
-View<T> columns_of(const TileGrid& grid, View<T> array, Index j) {
-    return array.block(0, grid.first_col(j), array.rows(), grid.tile_width(j));
 }
 
 template <class T>
@@ -261,11 +256,21 @@ void Matrix<T>::load(View<const T> source, Place place) {
         return by_gpus ? detail::load_by_gpus(storage, source) : load(source);
     }
     require_unit_stride("Matrix::load", source);
-    for_each_column_on_gpu<T>(
-        storage, "load", AccessMode::write, place, [source, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
-            const TileGrid& grid = storage.grid();
-            on_stream::pack_tile_columns<T>(stream, grid, deal, columns_of(grid, source, deal.first), a);
+    const TileGrid& grid = storage.grid();
+    const Index width = grid.shape().width;
+    const detail::ConvertedParts parts(storage, width, grid.padded_rows(), sizeof(T));
+    for (Index j = 0; j < grid.tile_cols() && !parts.single(); ++j) detail::claim_tile_column<T>(storage, j, place);
+    for (Index j = 0; j < grid.tile_cols(); ++j) {
+        parts.for_each([&](Index first, Index end) {
+            const Index cols = std::clamp<Index>(grid.tile_width(j) - first, 0, end - first);  // without padding
+            const View<const T> columns = source.block(0, grid.first_col(j) + first, grid.rows(), cols);
+            storage.runtime().submit({.name = "load", .tile = {static_cast<int>(j)}, .place = place},
+                                     write(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
+                                     detail::on_any_device([j, first, columns, &grid](Stream stream, View<T> a) {
+                                         on_stream::pack_columns<T>(stream, grid, j, first, columns, a);
+                                     }));
         });
+    }
 }
 
 template <class T>
@@ -278,20 +283,20 @@ void Matrix<T>::store(View<T> target, Place place) const {
         return by_gpus ? detail::store_by_gpus(storage, target) : store(target);
     }
     require_unit_stride("Matrix::store", target);
+    // by rows, since these become final one after the other in a factorization; not on the stream of its updates, which
+    // are enqueued long before they run
     const TileGrid& grid = storage.grid();
-    const auto store_rows = [&](Index j, Index begin, Index end) {
-        if (begin == end) return;
-        const View<T> rows = columns_of(grid, target, j).block(begin, 0, end - begin, grid.tile_width(j));
-        storage.runtime().submit({.name = "store", .tile = {static_cast<int>(j)}, .place = place},
-                                 read(storage.region<T>(j, begin, end, 0, grid.tile_width(j))),
-                                 detail::on_any_device([rows](Stream stream, View<const T> a) {
-                                     on_stream::unpack_window<T>(stream, a, rows);
-                                 }));
-    };
-    // rows above the diagonal blocks are final long before the last step of a factorization
-    const auto diagonal = [&](Index j) { return std::min(grid.first_col(j), grid.rows()); };
-    for (Index j = 0; j < grid.tile_cols(); ++j) store_rows(j, 0, diagonal(j));
-    for (Index j = 0; j < grid.tile_cols(); ++j) store_rows(j, diagonal(j), grid.rows());
+    const detail::ConvertedParts parts(storage, grid.rows(), grid.shape().width, sizeof(T));
+    parts.for_each([&](Index first, Index end) {
+        for (Index j = 0; j < grid.tile_cols(); ++j) {
+            const View<T> rows = target.block(first, grid.first_col(j), end - first, grid.tile_width(j));
+            storage.runtime().submit(
+                {.name = "store", .tile = {static_cast<int>(j)}, .place = place},
+                read(storage.region<T>(j, first, end, 0, grid.tile_width(j))),
+                detail::on_any_device<detail::KernelStreams::any>(
+                    [rows](Stream stream, View<const T> a) { on_stream::unpack_window<T>(stream, a, rows); }));
+        }
+    });
 }
 
 template <class T>

@@ -11,6 +11,7 @@
 #include "runtime/engine/runtime_access.hpp"
 #include "runtime/memory/host_pool.hpp"
 #include "runtime/storage/matrix_storage.hpp"
+#include "tasks/on_gpus/converted_parts.hpp"
 #include "tasks/on_gpus/priorities.hpp"
 #include "tiles/copy.hpp"
 
@@ -61,13 +62,7 @@ class StripeCopies {
     /// All tasks that use the stripe's contents are submitted.
     void done(const Region<T>& stripe) const { storage_.stripes().done(stripe.datum); }
 
-    /// Declares all of the tile column to be written. Otherwise its old contents would be copied to the GPU. And tile
-    /// columns that are all claimed before other data take memory lie at constant stride.
-    void claim(Index j) const {
-        const auto all = storage_.template region<T>(j, 0, grid_.padded_rows(), 0, grid_.shape().width);
-        rt_.submit(options("claim", TilePart{j, 0, 0, 0, 0}, Place::gpu(gpu_of(j))), write(all),
-                   on_any_device([](Stream, View<T>) {}));
-    }
+    void claim(Index j) const { claim_tile_column<T>(storage_, j, Place::gpu(gpu_of(j))); }
 
     /// A task that converts a part on its GPU: on other streams than a factorization's updates, which are enqueued long
     /// before they run, and urgent, or it would wait until an update has no blocks left to begin.

@@ -143,9 +143,9 @@ DealtWidths widths_of(const TileGrid& grid, TileDeal deal) {
     return {grid.rows(), grid.cols(), grid.shape().width, deal};
 }
 
-/// The padding of tile columns.
-template <class T>
-__global__ void __launch_bounds__(cuda_detail::copy_threads) padding_kernel(TileColumns<T> target, DealtWidths widths) {
+/// The padding of tile columns, or of a strip of one.
+template <class T, class Widths>
+__global__ void __launch_bounds__(cuda_detail::copy_threads) padding_kernel(TileColumns<T> target, Widths widths) {
     const Index l = blockIdx.x, cols = widths.true_width(l), first_col = widths.first_col(l);
     for (Index i = blockIdx.y; i < target.rows; i += gridDim.y) {
         T* const row = target.data + l * target.stride + i * target.ld;
@@ -154,7 +154,19 @@ __global__ void __launch_bounds__(cuda_detail::copy_threads) padding_kernel(Tile
     }
 }
 
-/// Of rows that lie as they do in the tile columns.
+template <class T, class Widths>
+void pad(Stream stream, TileColumns<T> target, const Widths& widths) {
+    padding_kernel<T><<<cuda_detail::blocks(cuda_detail::padding_grid(target.columns, target.rows)),
+                        cuda_detail::copy_threads, 0, cuda_detail::native(stream)>>>(target, widths);
+    cuda_detail::check_launch("padding_kernel", stream);
+}
+
+/// Whether rows of the array lie as they do in the tile columns.
+template <class T>
+bool has_rows(const View<T>& array) {
+    return array.row_stride() != 1 && array.col_stride() == 1;
+}
+
 template <class T>
 void pack_rows(Stream stream, const TileGrid& grid, TileDeal deal, View<const T> source, TileColumns<T> target) {
     const Index width = grid.shape().width;
@@ -164,9 +176,7 @@ void pack_rows(Stream stream, const TileGrid& grid, TileDeal deal, View<const T>
                          target.column(l).block(0, 0, source.rows(), cols));
     }
     if (target.rows == grid.rows() && grid.cols() % width == 0) return;
-    padding_kernel<T><<<cuda_detail::blocks(cuda_detail::padding_grid(target.columns, target.rows)),
-                        cuda_detail::copy_threads, 0, cuda_detail::native(stream)>>>(target, widths_of(grid, deal));
-    cuda_detail::check_launch("padding_kernel", stream);
+    pad<T>(stream, target, widths_of(grid, deal));
 }
 
 }  // namespace
@@ -177,7 +187,7 @@ void run_on_gpu(PackTileColumns<T>, Stream stream, const TileGrid& grid, TileDea
     assert(source.cols() == dealt_cols(grid, deal, target.columns) && source.rows() == grid.rows());
     assert(target.rows == grid.padded_rows());
     if (target.empty()) return;
-    if (source.row_stride() != 1 && source.col_stride() == 1) return pack_rows<T>(stream, grid, deal, source, target);
+    if (has_rows(source)) return pack_rows<T>(stream, grid, deal, source, target);
     assert(source.row_stride() == 1 || source.rows() <= 1);
     const Index width = grid.shape().width;
     transpose<T>(stream, {source.data(), source.col_stride(), source.col_stride() * width},
@@ -199,9 +209,15 @@ void run_on_gpu(UnpackTileColumns<T>, Stream stream, const TileGrid& grid, TileD
 template <class T>
 void run_on_gpu(PackColumns<T>, Stream stream, const TileGrid& grid, Index j, Index first, View<const T> source,
                 View<T> target) {
-    assert(source.rows() == grid.rows() && (source.row_stride() == 1 || source.rows() <= 1));
-    assert(target.rows() == grid.padded_rows() && source.cols() <= target.cols() && target.col_stride() == 1);
+    assert(source.rows() == grid.rows() && source.cols() <= target.cols());
+    assert(target.rows() == grid.padded_rows() && (target.col_stride() == 1 || target.cols() <= 1));
     const StripWidths widths{grid.rows(), grid.first_col(j) + first, target.cols(), source.cols()};
+    if (has_rows(source)) {
+        copy_elements<T>(stream, source, target.block(0, 0, source.rows(), source.cols()));
+        if (target.rows() == source.rows() && target.cols() == source.cols()) return;
+        return pad<T>(stream, one_tile_column(target), widths);
+    }
+    assert(source.row_stride() == 1 || source.rows() <= 1);
     transpose<T>(stream, {source.data(), source.col_stride(), 0}, {target.data(), target.row_stride(), 0}, 1,
                  {target.cols(), target.rows()}, Packing<StripWidths>{widths, target.rows()});
 }

@@ -113,6 +113,24 @@ void check_conversion_of_strips(Kernels& kernels, const std::vector<Dealt>& matr
             }
             REQUIRE(tiles.read() == expected);
 
+            // the same columns row-major
+            const Index array_ld = grid.cols() + 3;
+            std::vector<T> by_rows(at(array_ld * grid.rows() + 2));
+            for (Index i = 0; i < grid.rows(); ++i) {
+                for (Index c = 0; c < grid.cols(); ++c) by_rows[at(i * array_ld + c)] = source(i, c);
+            }
+            typename Kernels::template Memory<T> device_rows(kernels, by_rows),
+                others(kernels, random_values<T>(size, 5));
+            for (const auto& [first, end] : {std::array<Index, 2>{0, split}, {split, width}}) {
+                const Index cols = std::min(end, grid.tile_width(j)) - first;
+                kernels(on_stream::pack_columns<T>, grid, j, first,
+                        View<const T>::row_major(device_rows.data() + grid.first_col(j) + first, grid.rows(), cols,
+                                                 array_ld),
+                        View<T>::row_major(others.data(), grid.padded_rows(), width, width)
+                            .block(0, first, grid.padded_rows(), end - first));
+            }
+            REQUIRE(others.read() == expected);
+
             const Index row = grid.rows() / 4, rows = grid.rows() - row, cols = grid.tile_width(j) - split;
             std::vector<T> rubbish = random_values<T>(rows * cols + 5, 3);
             typename Kernels::template Memory<T> back(kernels, rubbish);

@@ -3,26 +3,12 @@
 
 #include "runtime/engine/gpu_memory.hpp"
 #include "runtime/engine/runtime_access.hpp"
+#include "tests/common/host_array.hpp"
 #include "tests/tasks/cholesky/gpu_cholesky_cases.hpp"
 #include "tests/tasks/on_gpus/gpu_tables.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
-
-namespace {
-
-template <class T>
-class HostArray {
-  public:
-    explicit HostArray(std::vector<T> values) : values_(std::move(values)) {}
-    T* data() { return values_.data(); }
-    std::vector<T> read() const { return values_; }
-
-  private:
-    std::vector<T> values_;
-};
-
-}  // namespace
 
 TEST_CASE("an upper triangle on GPUs takes no second matrix", "[cholesky]") {
     const Index n = 500, nb = 16;
@@ -88,8 +74,11 @@ TEST_CASE("what is saved of the other side leaves the GPUs when it is restored",
 
 TEST_CASE("a triangle in a GPU's memory is loaded, factored and stored there", "[cholesky][sanitize]") {
     for (const int gpus : {1, 2}) {
-        Runtime runtime(GpuMachine{.gpus = gpus}.config());
-        for (const CholeskyShape& shape : {CholeskyShape{1, {8, 8}, 8}, {100, {32, 48}, 16}, {64, {64, 64}, 32}}) {
+        Config config = GpuMachine{.gpus = gpus}.config();
+        config.tuning = tables_of_small_parts();
+        Runtime runtime(config);
+        for (const CholeskyShape& shape :
+             {CholeskyShape{1, {8, 8}, 8}, {100, {32, 48}, 16}, {64, {64, 64}, 32}, {150, {100, 100}, 16}}) {
             check_arrays_on_gpu<double>(runtime, shape,
                                         [](std::vector<double> v) { return HostArray<double>(std::move(v)); });
             check_arrays_on_gpu<float>(runtime, shape,

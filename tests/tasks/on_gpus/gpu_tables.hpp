@@ -14,4 +14,9 @@ std::shared_ptr<const basalt::TuningTables> gpu_tables_with(const F& change) {
     return tables;
 }
 
+/// Tile columns in a GPU's memory that are wider or higher than 64 are converted in several parts.
+inline std::shared_ptr<const basalt::TuningTables> tables_of_small_parts() {
+    return gpu_tables_with([](basalt::GpuTuning& gpu) { gpu.conversion = {.part_bytes = 1, .most_parts = 1000}; });
+}
+
 }  // namespace basalt_tests

@@ -78,6 +78,50 @@ void check_round_trip(Runtime& rt, const GpuMachine& machine, const LuShape& sha
     CHECK(stored(by_gpus) == stored(by_cores));
 }
 
+/// Column-major and row-major arrays in a GPU's memory come to the tiles as by cores, padding included, and LU's
+/// factors leave as they do there. `make_array(values)` makes one.
+template <class T, class GpuArray>
+void check_arrays_on_gpu(Runtime& rt, const LuShape& shape, GpuArray make_array) {
+    const Index m = shape.m, n = shape.n;
+    Dense<T> a = generated<T>("integer", m, n, 7);
+    const auto view = [m, n](T* values, bool rows) {
+        return rows ? View<T>::row_major(values, m, n, n) : View<T>::column_major(values, m, n, m);
+    };
+    Matrix<T> by_cores(rt, m, n, shape.tile), tiles(rt, m, n, shape.tile);
+    by_cores.load(a.view());
+    const std::vector<T> loaded = stored(by_cores);
+    const auto options = gpu_alone(shape.panel_width);
+    const auto expected_pivots = lu_factor(rt, by_cores, options).pivots();
+    Dense<T> expected(m, n);
+    by_cores.store(expected.view());
+    rt.wait();
+    for (const bool from_rows : {false, true}) {
+        for (const bool to_rows : {false, true}) {
+            INFO(m << " x " << n << " in " << shape.tile.height << " x " << shape.tile.width
+                   << (from_rows ? ", from rows" : ", from columns") << (to_rows ? " to rows" : " to columns"));
+            std::vector<T> values(static_cast<std::size_t>(m * n));
+            auto target = make_array(values);
+            for (Index j = 0; j < n; ++j) {
+                for (Index i = 0; i < m; ++i) view(values.data(), from_rows)(i, j) = a(i, j);
+            }
+            auto source = make_array(values);
+            tiles.load(view(source.data(), from_rows), Place::gpu(0));
+            CHECK(stored(tiles) == loaded);
+            tiles.load(view(source.data(), from_rows), Place::gpu(0));
+            const auto lu = lu_factor(rt, tiles, options);
+            tiles.store(view(target.data(), to_rows), Place::gpu(0));
+            rt.wait();
+            CHECK(lu.pivots() == expected_pivots);
+            values = target.read();
+            Index wrong = 0;
+            for (Index j = 0; j < n; ++j) {
+                for (Index i = 0; i < m; ++i) wrong += view(values.data(), to_rows)(i, j) != expected(i, j) ? 1 : 0;
+            }
+            CHECK(wrong == 0);
+        }
+    }
+}
+
 /// One triangle of an array goes to the tiles by GPUs and comes back, as columns or as rows. NaN on the other side are
 /// not read, and nothing is written there, or zeros on request.
 template <class T>

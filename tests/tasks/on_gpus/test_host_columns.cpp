@@ -8,8 +8,10 @@
 
 #include "runtime/engine/gpu_data.hpp"
 #include "runtime/engine/runtime_access.hpp"
+#include "tests/common/host_array.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/devices/device_tasks.hpp"
+#include "tests/tasks/on_gpus/gpu_tables.hpp"
 #include "tests/tasks/on_gpus/host_columns_cases.hpp"
 
 using namespace basalt;
@@ -265,28 +267,22 @@ TEST_CASE("an array that is not like the matrix and a task that has no GPU are r
     CHECK_THROWS_AS(rt.wait(), TaskError);
 }
 
-TEST_CASE("arrays in a GPU's memory are loaded and stored by rows and by columns") {
-    Runtime rt(GpuMachine{.gpus = 2}.config());
-    for (const auto& [m, n] : {std::array<Index, 2>{1, 40}, {40, 1}, {33, 50}, {64, 32}}) {
-        const Dense<double> a = random_dense<double>(m, n, 9);
-        for (const bool from_rows : {false, true}) {
-            for (const bool to_rows : {false, true}) {
-                CAPTURE(m, n, from_rows, to_rows);
-                std::vector<double> source(static_cast<std::size_t>(m * n)), target(source.size());
-                const auto view = [m = m, n = n](std::vector<double>& values, bool rows) {
-                    return rows ? View<double>::row_major(values.data(), m, n, n)
-                                : View<double>::column_major(values.data(), m, n, m);
-                };
-                for (Index j = 0; j < n; ++j) {
-                    for (Index i = 0; i < m; ++i) view(source, from_rows)(i, j) = a(i, j);
-                }
-                Matrix<double> tiles(rt, m, n, {16, 16});
-                tiles.load(view(source, from_rows), Place::gpu(1));
-                tiles.store(view(target, to_rows), Place::gpu(1));
-                rt.wait();
-                for (Index j = 0; j < n; ++j) {
-                    for (Index i = 0; i < m; ++i) REQUIRE(view(target, to_rows)(i, j) == a(i, j));
-                }
+TEMPLATE_TEST_CASE("arrays in a GPU's memory are loaded, factored and stored by rows and by columns", "[sanitize]",
+                   float, double) {
+    const Watchdog watchdog;
+    for (const int gpus : {1, 2}) {
+        for (const bool small_parts : {false, true}) {
+            Config config = GpuMachine{.gpus = gpus}.config();
+            if (small_parts) config.tuning = tables_of_small_parts();
+            Runtime rt(config);
+            for (const LuShape& shape : {LuShape{1, 40, {16, 16}, 8},
+                                         {40, 1, {16, 16}, 8},
+                                         {33, 50, {16, 16}, 16},
+                                         {64, 32, {16, 16}, 16},
+                                         {150, 150, {192, 192}, 32},
+                                         {210, 300, {64, 200}, 32}}) {
+                check_arrays_on_gpu<TestType>(rt, shape,
+                                              [](const std::vector<TestType>& v) { return HostArray<TestType>(v); });
             }
         }
     }

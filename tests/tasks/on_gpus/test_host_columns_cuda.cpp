@@ -1,5 +1,7 @@
 // A column-major array on the host that goes to tile columns and back by the GPUs there are.
 #include "tests/common/real_gpus.hpp"
+#include "tests/kernels/cuda_kernels.hpp"
+#include "tests/tasks/on_gpus/gpu_tables.hpp"
 #include "tests/tasks/on_gpus/host_columns_cases.hpp"
 
 using namespace basalt;
@@ -32,6 +34,25 @@ TEMPLATE_TEST_CASE("a triangle of an array on the host goes to the tiles and bac
     Runtime rt(machine.config());
     for (const LuShape& shape : {LuShape{1, 1, {16, 16}, 16}, {97, 97, {64, 64}, 32}, {1300, 1300, {64, 640}, 64}}) {
         for (const bool pinned : {false, true}) check_triangle<TestType>(rt, machine, shape, pinned);
+    }
+}
+
+TEMPLATE_TEST_CASE("arrays in a real GPU's memory are loaded, factored and stored by rows and by columns", "[cuda]",
+                   float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    const auto devices = basalt::detail::make_cuda_devices(1);
+    CudaKernels kernels(*devices.front());
+    for (const bool small_parts : {false, true}) {
+        const Watchdog watchdog;
+        Config config = GpuMachine{.gpus = 1, .workers = 4, .emulated = false}.config();
+        if (small_parts) config.tuning = tables_of_small_parts();
+        Runtime rt(config);
+        for (const LuShape& shape :
+             {LuShape{1, 40, {16, 16}, 8}, {150, 150, {192, 192}, 32}, {1000, 700, {64, 512}, 64}}) {
+            check_arrays_on_gpu<TestType>(rt, shape, [&](const std::vector<TestType>& values) {
+                return CudaKernels::Memory<TestType>(kernels, values);
+            });
+        }
     }
 }
 
