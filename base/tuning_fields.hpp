@@ -184,6 +184,7 @@ void visit_gpu_lu(Visitor& visitor, Lu& lu) {
         v.number("tile", resident.tile, Index{1}, extent);
         v.size("up_to", resident.up_to);
     });
+    visitor.size("gated_below", lu.gated_below);
     visitor.group("blocks", [&blocks = lu.blocks](Visitor& v) {
         v.size("least_order", blocks.least_order);
         v.number("width", blocks.width, Index{1}, extent);

@@ -251,6 +251,9 @@ struct GpuTuning {
         GpuInPlace in_place;
         GpuNarrowing narrowing;  ///< mode gpu
         GpuSplitting splitting;  ///< of updates
+        /// Mode gpu, plain products: an update of fewer columns waits until those of the next panel are updated, so that
+        /// the panel finds free multiprocessors. It ends before an update of more in any case.
+        Index gated_below = any_size;
         /// With at most this many rows below the panel, one kernel makes interchanges, solve and product for the next
         /// panel's columns, if the GPU has it and it takes their shape. Not with inverses, in TF32 or by slices.
         /// 0: never.

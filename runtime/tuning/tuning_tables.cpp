@@ -104,6 +104,7 @@ GpuTuning sm_90() {
                     {8192, 128, 256, 1024},
                     {16384, 256, 512, 4096},
                     {any_size, 256, 1024, 4096}};
+    gpu.lu.gated_below = 8192;
     gpu.lu.resident = {.tile = 16384, .up_to = 65536};
     gpu.lu.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512, .widest_tile = 1024};
     gpu.lu.in_place = {.tile_columns = 16, .narrowest_tile = 512};

@@ -260,15 +260,17 @@ void Matrix<T>::load(View<const T> source, Place place) {
     const Index width = grid.shape().width;
     const detail::ConvertedParts parts(storage, width, grid.padded_rows(), sizeof(T));
     for (Index j = 0; j < grid.tile_cols() && !parts.single(); ++j) detail::claim_tile_column<T>(storage, j, place);
+    int number = 0;  // in the order in which a factorization needs them
     for (Index j = 0; j < grid.tile_cols(); ++j) {
         parts.for_each([&](Index first, Index end) {
             const Index cols = std::clamp<Index>(grid.tile_width(j) - first, 0, end - first);  // without padding
             const View<const T> columns = source.block(0, grid.first_col(j) + first, grid.rows(), cols);
-            storage.runtime().submit({.name = "load", .tile = {static_cast<int>(j)}, .place = place},
-                                     write(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
-                                     detail::on_any_device([j, first, columns, &grid](Stream stream, View<T> a) {
-                                         on_stream::pack_columns<T>(stream, grid, j, first, columns, a);
-                                     }));
+            storage.runtime().submit(
+                {.name = "load", .priority = -number++, .tile = {static_cast<int>(j)}, .place = place},
+                write(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
+                detail::on_any_device([j, first, columns, &grid](Stream stream, View<T> a) {
+                    on_stream::pack_columns<T>(stream, grid, j, first, columns, a);
+                }));
         });
     }
 }

@@ -128,13 +128,14 @@ template <class T, class Access, class Element, class Body>
 void for_each_part_on_gpu(const MatrixStorage& storage, TaskName name, Place place, Triangle triangle, Access access,
                           View<Element> array, const Body& body) {
     const TileGrid& grid = storage.grid();
+    int number = 0;  // in the order in which a factorization needs them and ends with them
     for (Index j = 0; j < grid.tile_cols(); ++j) {
         parts_of(storage, sizeof(T)).for_each([&](Index first, Index end) {
             const Index col = grid.first_col(j) + first;
             const Index cols = std::clamp<Index>(grid.tile_width(j) - first, 0, end - first);  // without padding
             if (cols == 0) return;
             storage.runtime().submit(
-                {.name = name, .tile = {static_cast<int>(j)}, .place = place},
+                {.name = name, .priority = -number++, .tile = {static_cast<int>(j)}, .place = place},
                 access(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
                 detail::on_any_device([body, rows = Rows(grid.rows(), col, cols, triangle),
                                        columns = array.block(0, col, grid.rows(), cols)](Stream stream, auto a) {
