@@ -184,7 +184,6 @@ void visit_gpu_lu(Visitor& visitor, Lu& lu) {
         v.number("tile", resident.tile, Index{1}, extent);
         v.size("up_to", resident.up_to);
     });
-    visitor.size("gated_below", lu.gated_below);
     visitor.group("blocks", [&blocks = lu.blocks](Visitor& v) {
         v.size("least_order", blocks.least_order);
         v.number("width", blocks.width, Index{1}, extent);
@@ -256,8 +255,8 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
     });
     visitor.group("links", [&links = entry.links](Visitor& v) { visit_gpu_links(v, links); });
     visitor.group("conversion", [&conversion = entry.conversion](Visitor& v) {
-        v.number("part_bytes", conversion.part_bytes, std::size_t{1}, bytes);
-        v.number("most_parts", conversion.most_parts, Index{1}, order);
+        v.number("parts", conversion.parts, Index{1}, order);
+        v.number("least_bytes", conversion.least_bytes, std::size_t{0}, bytes);
     });
     visitor.group("lu", [&lu = entry.lu](Visitor& v) { visit_gpu_lu(v, lu); });
     visitor.group("cholesky", [&cholesky = entry.cholesky](Visitor& v) { visit_gpu_cholesky(v, cholesky); });

@@ -231,11 +231,12 @@ struct GpuTuning {
         } relay;
     } links;
 
-    /// Between tiles and an array in the GPU's memory, each tile column is converted in parts: a factorization begins
-    /// when the first one is there, and what is final leaves meanwhile.
+    /// Between tiles and an array in the GPU's memory: a factorization begins when the first part of a tile column is
+    /// there, and what is final leaves meanwhile, so that the last part is all that is left at the end. Both are this
+    /// part of the tile column, if that is no less than so many bytes.
     struct Conversion {
-        std::size_t part_bytes = 1;  ///< of a part, about
-        Index most_parts = 1;        ///< of a tile column, which then has larger ones
+        Index parts = 1;
+        std::size_t least_bytes = 0;
     } conversion;
 
     struct Lu {
@@ -251,9 +252,6 @@ struct GpuTuning {
         GpuInPlace in_place;
         GpuNarrowing narrowing;  ///< mode gpu
         GpuSplitting splitting;  ///< of updates
-        /// Mode gpu, plain products: an update of fewer columns waits until those of the next panel are updated, so that
-        /// the panel finds free multiprocessors. It ends before an update of more in any case.
-        Index gated_below = any_size;
         /// With at most this many rows below the panel, one kernel makes interchanges, solve and product for the next
         /// panel's columns, if the GPU has it and it takes their shape. Not with inverses, in TF32 or by slices.
         /// 0: never.

@@ -98,13 +98,12 @@ GpuTuning sm_90() {
     // a millisecond: hides what it costs to begin; an urgent copy need not wait long
     gpu.links.stripe_bytes = 64 * MiB;
     gpu.links.stripes_of_memory = 32;
-    gpu.conversion = {.part_bytes = 32 * MiB, .most_parts = 32};  // a part takes 18 us
+    gpu.conversion = {.parts = 8, .least_bytes = 16 * MiB};
     gpu.lu.sizes = {{2047, 64, 128, 512},
                     {4096, 128, 128, 512},
                     {8192, 128, 256, 1024},
                     {16384, 256, 512, 4096},
                     {any_size, 256, 1024, 4096}};
-    gpu.lu.gated_below = 8192;
     gpu.lu.resident = {.tile = 16384, .up_to = 65536};
     gpu.lu.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512, .widest_tile = 1024};
     gpu.lu.in_place = {.tile_columns = 16, .narrowest_tile = 512};

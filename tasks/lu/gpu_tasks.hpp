@@ -114,7 +114,7 @@ class GpuLuTasks {
                         std::optional<int> next);
     template <class F>
     void submit_update(const Factors& factors, const Part& part, const GpuColumns<T>& columns, const F& add_columns);
-    std::optional<int> gate_on(int gpu, std::optional<int> next, Index cols) const;
+    std::optional<int> gate_on(int gpu, std::optional<int> next) const;
     /// Of doubles there are none, whatever the options say.
     bool slices_are_chosen() const { return std::is_same_v<T, float> && has_slices(choices_.products); }
     bool by_slices(Index rows, Index depth, Index cols) const;

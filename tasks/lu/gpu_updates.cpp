@@ -131,7 +131,7 @@ void GpuLuTasks<T>::update_columns(const Factors& factors, const ColumnPlace& fi
         const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
         const Index cols = (count - 1) * tile_width() + col_end - col_begin;
         submit_update(
-            factors, {.gpu = g, .gate = gate_on(g, next, cols), .cols = cols}, columns, [&](AccessList& data) {
+            factors, {.gpu = g, .gate = gate_on(g, next), .cols = cols}, columns, [&](AccessList& data) {
                 for (const Index j : mine) {
                     data.readwrite(matrix(j, panel(factors.first).first, rows(), j == mine.front() ? col_begin : 0,
                                           j == mine.back() ? col_end : tile_width()));
@@ -140,13 +140,11 @@ void GpuLuTasks<T>::update_columns(const Factors& factors, const ColumnPlace& fi
     }
 }
 
-/// The gate that other work of a GPU on so many columns waits for, where this GPU factors panel `next`: it opens behind
-/// the leading update, so that the panel finds free multiprocessors, or behind the panel where that goes alone.
+/// The gate that the rest of a GPU's work waits for, where this GPU factors panel `next`: it opens behind the leading
+/// update, so that the panel finds free multiprocessors, or behind the panel where that goes alone.
 template <class T>
-std::optional<int> GpuLuTasks<T>::gate_on(int gpu, std::optional<int> next, Index cols) const {
-    if (!next || !on_gpu(*next) || geometry_.owner(*next) != gpu) return std::nullopt;
-    const bool outlasts_panel = cols >= rt_.tuning().gpu.lu.gated_below && !slices_are_chosen() && !goes_alone(*next);
-    return outlasts_panel ? std::nullopt : next;
+std::optional<int> GpuLuTasks<T>::gate_on(int gpu, std::optional<int> next) const {
+    return next && on_gpu(*next) && geometry_.owner(*next) == gpu ? next : std::nullopt;
 }
 
 /// Whether a product of these dimensions is made by slices. On emulated devices all that may be are.
@@ -265,7 +263,7 @@ void GpuLuTasks<T>::interchange_left(int k, std::optional<int> next) {
         const Index col_end = partial && mine.back() == p.tile_column ? p.col_begin : tile_width();
         AccessList data;
         data.read(moves(k)).write(g_.buffers.rest_rows[static_cast<std::size_t>(g)].region());
-        if (const auto opened = gate_on(g, next, 0)) data.read(gate(*opened));
+        if (const auto opened = gate_on(g, next)) data.read(gate(*opened));
         const std::size_t first_column = data.records().size();
         for (const Index j : mine) {
             data.readwrite(matrix(j, p.first, rows(), 0, j == mine.back() ? col_end : tile_width()));

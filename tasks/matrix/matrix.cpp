@@ -260,17 +260,15 @@ void Matrix<T>::load(View<const T> source, Place place) {
     const Index width = grid.shape().width;
     const detail::ConvertedParts parts(storage, width, grid.padded_rows(), sizeof(T));
     for (Index j = 0; j < grid.tile_cols() && !parts.single(); ++j) detail::claim_tile_column<T>(storage, j, place);
-    int number = 0;  // in the order in which a factorization needs them
     for (Index j = 0; j < grid.tile_cols(); ++j) {
-        parts.for_each([&](Index first, Index end) {
+        parts.arrive([&](Index first, Index end) {
             const Index cols = std::clamp<Index>(grid.tile_width(j) - first, 0, end - first);  // without padding
             const View<const T> columns = source.block(0, grid.first_col(j) + first, grid.rows(), cols);
-            storage.runtime().submit(
-                {.name = "load", .priority = -number++, .tile = {static_cast<int>(j)}, .place = place},
-                write(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
-                detail::on_any_device([j, first, columns, &grid](Stream stream, View<T> a) {
-                    on_stream::pack_columns<T>(stream, grid, j, first, columns, a);
-                }));
+            storage.runtime().submit(detail::arriving_part("load", j, first, place),
+                                     write(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
+                                     detail::on_any_device([j, first, columns, &grid](Stream stream, View<T> a) {
+                                         on_stream::pack_columns<T>(stream, grid, j, first, columns, a);
+                                     }));
         });
     }
 }
@@ -285,11 +283,11 @@ void Matrix<T>::store(View<T> target, Place place) const {
         return by_gpus ? detail::store_by_gpus(storage, target) : store(target);
     }
     require_unit_stride("Matrix::store", target);
-    // by rows, since these become final one after the other in a factorization; not on the stream of its updates, which
-    // are enqueued long before they run
+    // by rows, which become final one after the other in a factorization; not on the stream of its updates, which are
+    // enqueued long before they run
     const TileGrid& grid = storage.grid();
     const detail::ConvertedParts parts(storage, grid.rows(), grid.shape().width, sizeof(T));
-    parts.for_each([&](Index first, Index end) {
+    parts.leave([&](Index first, Index end) {
         for (Index j = 0; j < grid.tile_cols(); ++j) {
             const View<T> rows = target.block(first, grid.first_col(j), end - first, grid.tile_width(j));
             storage.runtime().submit(

@@ -122,51 +122,63 @@ detail::ConvertedParts parts_of(const MatrixStorage& storage, std::size_t elemen
     return {storage, grid.shape().width, grid.padded_rows(), element_size};
 }
 
-/// Submits tasks for parts of each tile column: body(stream, rows of the matrix, columns of the tiles, those of the
-/// array). Both have all rows of the matrix.
+/// Columns [first, end) of tile column j.
+struct Columns {
+    Index j;
+    Index first, end;
+};
+
+/// Submits body(stream, rows of the triangle, columns of the tiles, those of the array). Both have all rows of the
+/// matrix.
 template <class T, class Access, class Element, class Body>
-void for_each_part_on_gpu(const MatrixStorage& storage, TaskName name, Place place, Triangle triangle, Access access,
-                          View<Element> array, const Body& body) {
+void submit_on_gpu(const MatrixStorage& storage, const TaskOptions& options, Triangle triangle, const Columns& columns,
+                   Access access, View<Element> array, const Body& body) {
     const TileGrid& grid = storage.grid();
-    int number = 0;  // in the order in which a factorization needs them and ends with them
-    for (Index j = 0; j < grid.tile_cols(); ++j) {
-        parts_of(storage, sizeof(T)).for_each([&](Index first, Index end) {
-            const Index col = grid.first_col(j) + first;
-            const Index cols = std::clamp<Index>(grid.tile_width(j) - first, 0, end - first);  // without padding
-            if (cols == 0) return;
-            storage.runtime().submit(
-                {.name = name, .priority = -number++, .tile = {static_cast<int>(j)}, .place = place},
-                access(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
-                detail::on_any_device([body, rows = Rows(grid.rows(), col, cols, triangle),
-                                       columns = array.block(0, col, grid.rows(), cols)](Stream stream, auto a) {
-                    body(stream, rows, a.block(0, 0, columns.rows(), columns.cols()), columns);
-                }));
+    const auto [j, first, end] = columns;
+    const Index col = grid.first_col(j) + first;
+    const Index cols = std::clamp<Index>(grid.tile_width(j) - first, 0, end - first);
+    if (cols == 0) return;  // padding
+    storage.runtime().submit(
+        options, access(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
+        detail::on_any_device(
+            [body, rows = Rows(grid.rows(), col, cols, triangle), part = array.block(0, col, grid.rows(), cols)](
+                Stream stream, auto a) { body(stream, rows, a.block(0, 0, part.rows(), part.cols()), part); }));
+}
+
+template <class T>
+void load_on_gpu(const MatrixStorage& storage, Triangle triangle, View<const T> source, Place place) {
+    const detail::ConvertedParts parts = parts_of(storage, sizeof(T));
+    const Index count = storage.grid().tile_cols();
+    for (Index j = 0; j < count && !parts.single(); ++j) detail::claim_tile_column<T>(storage, j, place);
+    for (Index j = 0; j < count; ++j) {
+        parts.arrive([&](Index first, Index end) {
+            submit_on_gpu<T>(
+                storage, detail::arriving_part("load", j, first, place), triangle, {j, first, end},
+                [](const Region<T>& r) { return write(r); }, source,
+                [triangle](Stream stream, const Rows& rows, View<T> a, View<const T> from) {
+                    on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(from), rows.of(a));
+                });
         });
     }
 }
 
 template <class T>
-void load_on_gpu(const MatrixStorage& storage, Triangle triangle, View<const T> source, Place place) {
-    const bool claims = !parts_of(storage, sizeof(T)).single();
-    for (Index j = 0; j < storage.grid().tile_cols() && claims; ++j) detail::claim_tile_column<T>(storage, j, place);
-    for_each_part_on_gpu<T>(
-        storage, "load", place, triangle, [](const Region<T>& r) { return write(r); }, source,
-        [triangle](Stream stream, const Rows& rows, View<T> a, View<const T> from) {
-            on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(from), rows.of(a));
-        });
-}
-
-template <class T>
 void store_on_gpu(const MatrixStorage& storage, Triangle triangle, View<T> target, Place place, OtherSide other) {
-    for_each_part_on_gpu<T>(
-        storage, "store", place, triangle, [](const Region<T>& r) { return read(r); }, target,
-        [triangle, other](Stream stream, const Rows& rows, View<const T> a, View<T> to) {
-            on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(a), rows.of(to));
-            if (other == OtherSide::untouched) return;
-            const Rows beyond(to.rows(), rows.first_col, to.cols(), transposed(triangle));
-            on_stream::zero_triangle<T>(stream, transposed(triangle), offset_of_other_side(triangle, beyond.diagonal),
-                                        beyond.of(to));
+    const detail::ConvertedParts parts = parts_of(storage, sizeof(T));
+    for (Index j = 0; j < storage.grid().tile_cols(); ++j) {
+        parts.leave([&](Index first, Index end) {
+            submit_on_gpu<T>(
+                storage, {.name = "store", .tile = {static_cast<int>(j)}, .place = place}, triangle, {j, first, end},
+                [](const Region<T>& r) { return read(r); }, target,
+                [triangle, other](Stream stream, const Rows& rows, View<const T> a, View<T> to) {
+                    on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(a), rows.of(to));
+                    if (other == OtherSide::untouched) return;
+                    const Rows beyond(to.rows(), rows.first_col, to.cols(), transposed(triangle));
+                    on_stream::zero_triangle<T>(stream, transposed(triangle),
+                                                offset_of_other_side(triangle, beyond.diagonal), beyond.of(to));
+                });
         });
+    }
 }
 
 template <class V>

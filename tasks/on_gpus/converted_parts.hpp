@@ -6,6 +6,7 @@
 #include "kernels/on_stream.hpp"
 #include "runtime/engine/runtime_access.hpp"
 #include "runtime/storage/matrix_storage.hpp"
+#include "tasks/on_gpus/priorities.hpp"
 
 namespace basalt::detail {
 
@@ -19,31 +20,47 @@ void claim_tile_column(const MatrixStorage& storage, Index j, Place gpu) {
                              on_any_device([](Stream, View<T>) {}));
 }
 
-/// Parts of a tile column that tasks convert one by one, see GpuTuning::Conversion: some of `lines` rows or columns
-/// each of that many elements.
+/// Of the task that converts columns of tile column j from `first` on. The first ones of all do not wait for others.
+inline TaskOptions arriving_part(TaskName name, Index j, Index first, Place gpu) {
+    const bool before_others = j == 0 && first == 0;
+    return {.name = name, .priority = before_others ? urgent : 0, .tile = {static_cast<int>(j)}, .place = gpu};
+}
+
+/// Parts of a tile column that are converted one by one, see GpuTuning::Conversion: of its `lines` rows or columns of
+/// so many elements each.
 class ConvertedParts {
   public:
     ConvertedParts(const MatrixStorage& storage, Index lines, Index elements, std::size_t element_size)
         : lines_(lines) {
         const GpuTuning::Conversion& conversion = storage.runtime().tuning().gpu.conversion;
         const std::size_t line_bytes = static_cast<std::size_t>(std::max<Index>(elements, 1)) * element_size;
-        const auto by_size = static_cast<Index>(conversion.part_bytes / line_bytes);
-        const Index wanted = std::max({by_size, ceil_div(lines, conversion.most_parts), Index{1}});
-        each_ = ceil_div(wanted, whole) * whole;
+        const auto least = static_cast<Index>(conversion.least_bytes / line_bytes);
+        small_ = std::min(lines, whole_squares(std::max(least, lines / conversion.parts)));
     }
 
-    bool single() const { return lines_ <= each_; }
-    /// visit(first, end)
+    bool single() const { return small_ == lines_; }
+    /// visit(first, end) for the small part and the rest.
     template <class Visit>
-    void for_each(const Visit& visit) const {
-        for (Index first = 0; first < lines_; first += each_) visit(first, std::min(first + each_, lines_));
+    void arrive(const Visit& visit) const {
+        visit(Index{0}, small_);
+        if (small_ < lines_) visit(small_, lines_);
+    }
+    /// visit(first, end) for halves of what is left, down to the small part.
+    template <class Visit>
+    void leave(const Visit& visit) const {
+        for (Index first = 0; first < lines_;) {
+            const Index left = lines_ - first, half = std::max(small_, whole_squares(left / 2));
+            visit(first, first + std::min(left, half));
+            first += half;
+        }
     }
 
   private:
-    static constexpr Index whole = 64;  ///< kernels convert squares of that side
+    /// Kernels convert squares of 64 lines.
+    static Index whole_squares(Index lines) { return std::max<Index>(ceil_div(lines, 64), 1) * 64; }
 
     Index lines_;
-    Index each_ = whole;
+    Index small_;
 };
 
 }  // namespace basalt::detail

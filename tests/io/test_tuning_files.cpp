@@ -124,10 +124,9 @@ TEST_CASE("what a tuning file must not say is refused with file, key and what is
               "cpu.sse: no such instruction set; allowed are avx512, avx2, generic"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_9x": {}}})"), "gpu.sm_9x: no such architecture"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": 3}})"), "gpu.sm_90 = 3; allowed is an object"));
-    CHECK(has(
-        refusal_of(R"({"gpu": {"sm_90": {"lu": {"smalest_order": 3}}}})"),
-        "gpu.sm_90.lu.smalest_order: no such name; allowed are sizes, deal, resident, gated_below, blocks, in_place, "
-        "narrowing, splitting, panel_room, least_fp16_order, solved_at_once, leading_rows, smallest_order"));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smalest_order": 3}}}})"),
+              "gpu.sm_90.lu.smalest_order: no such name; allowed are sizes, deal, resident, blocks, in_place, "
+              "narrowing, splitting, panel_room, least_fp16_order, solved_at_once, leading_rows, smallest_order"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": "many"}}}})"),
               "gpu.sm_90.lu.smallest_order = \"many\"; allowed is 0 to "));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 2.5}}}})"),

@@ -14,9 +14,9 @@ std::shared_ptr<const basalt::TuningTables> gpu_tables_with(const F& change) {
     return tables;
 }
 
-/// Tile columns in a GPU's memory that are wider or higher than 64 are converted in several parts.
+/// Tile columns in a GPU's memory that are wider or higher than 64 arrive in two parts and leave in several.
 inline std::shared_ptr<const basalt::TuningTables> tables_of_small_parts() {
-    return gpu_tables_with([](basalt::GpuTuning& gpu) { gpu.conversion = {.part_bytes = 1, .most_parts = 1000}; });
+    return gpu_tables_with([](basalt::GpuTuning& gpu) { gpu.conversion = {.parts = 1000, .least_bytes = 0}; });
 }
 
 }  // namespace basalt_tests
