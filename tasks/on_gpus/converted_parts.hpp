@@ -45,14 +45,10 @@ class ConvertedParts {
         visit(Index{0}, small_);
         if (small_ < lines_) visit(small_, lines_);
     }
-    /// visit(first, end) for halves of what is left, down to the small part.
+    /// visit(first, end) for small parts.
     template <class Visit>
     void leave(const Visit& visit) const {
-        for (Index first = 0; first < lines_;) {
-            const Index left = lines_ - first, half = std::max(small_, whole_squares(left / 2));
-            visit(first, first + std::min(left, half));
-            first += half;
-        }
+        for (Index first = 0; first < lines_; first += small_) visit(first, std::min(first + small_, lines_));
     }
 
   private:
