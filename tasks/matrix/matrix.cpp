@@ -283,18 +283,17 @@ void Matrix<T>::store(View<T> target, Place place) const {
         return by_gpus ? detail::store_by_gpus(storage, target) : store(target);
     }
     require_unit_stride("Matrix::store", target);
-    // by rows, which become final one after the other in a factorization; not on the stream of its updates, which are
-    // enqueued long before they run
+    // by rows, which become final one after the other in a factorization
     const TileGrid& grid = storage.grid();
     const detail::ConvertedParts parts(storage, grid.rows(), grid.shape().width, sizeof(T));
     parts.leave([&](Index first, Index end) {
         for (Index j = 0; j < grid.tile_cols(); ++j) {
             const View<T> rows = target.block(first, grid.first_col(j), end - first, grid.tile_width(j));
-            storage.runtime().submit(
-                {.name = "store", .tile = {static_cast<int>(j)}, .place = place},
-                read(storage.region<T>(j, first, end, 0, grid.tile_width(j))),
-                detail::on_any_device<detail::KernelStreams::any>(
-                    [rows](Stream stream, View<const T> a) { on_stream::unpack_window<T>(stream, a, rows); }));
+            storage.runtime().submit({.name = "store", .tile = {static_cast<int>(j)}, .place = place},
+                                     read(storage.region<T>(j, first, end, 0, grid.tile_width(j))),
+                                     detail::on_any_device([rows](Stream stream, View<const T> a) {
+                                         on_stream::unpack_window<T>(stream, a, rows);
+                                     }));
         }
     });
 }
