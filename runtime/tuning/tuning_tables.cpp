@@ -98,7 +98,7 @@ GpuTuning sm_90() {
     // a millisecond: hides what it costs to begin; an urgent copy need not wait long
     gpu.links.stripe_bytes = 64 * MiB;
     gpu.links.stripes_of_memory = 32;
-    gpu.conversion = {.parts = 8, .least_bytes = 16 * MiB};
+    gpu.conversion = {.parts = 16, .least_bytes = 16 * MiB};
     gpu.lu.sizes = {{2047, 64, 128, 512},
                     {4096, 128, 128, 512},
                     {8192, 128, 256, 1024},

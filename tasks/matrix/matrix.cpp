@@ -264,11 +264,13 @@ void Matrix<T>::load(View<const T> source, Place place) {
         parts.arrive([&](Index first, Index end) {
             const Index cols = std::clamp<Index>(grid.tile_width(j) - first, 0, end - first);  // without padding
             const View<const T> columns = source.block(0, grid.first_col(j) + first, grid.rows(), cols);
-            storage.runtime().submit(detail::arriving_part("load", j, first, place),
-                                     write(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
-                                     detail::on_any_device([j, first, columns, &grid](Stream stream, View<T> a) {
-                                         on_stream::pack_columns<T>(stream, grid, j, first, columns, a);
-                                     }));
+            storage.runtime().submit(
+                detail::arriving_part("load", j, first, place),
+                write(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
+                read(storage.region<T>(j, 0, grid.padded_rows(), 0, first)),  // the small part comes first
+                detail::on_any_device([j, first, columns, &grid](Stream stream, View<T> a, View<const T>) {
+                    on_stream::pack_columns<T>(stream, grid, j, first, columns, a);
+                }));
         });
     }
 }

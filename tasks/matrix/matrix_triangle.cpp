@@ -128,21 +128,23 @@ struct Columns {
     Index first, end;
 };
 
-/// Submits body(stream, rows of the triangle, columns of the tiles, those of the array). Both have all rows of the
-/// matrix.
+/// Submits body(stream, rows of the triangle, columns of the tiles, those of the array), with an access to columns
+/// behind the task that has `before`. Both have all rows of the matrix.
 template <class T, class Access, class Element, class Body>
 void submit_on_gpu(const MatrixStorage& storage, const TaskOptions& options, Triangle triangle, const Columns& columns,
-                   Access access, View<Element> array, const Body& body) {
+                   const Columns& before, Access access, View<Element> array, const Body& body) {
     const TileGrid& grid = storage.grid();
     const auto [j, first, end] = columns;
     const Index col = grid.first_col(j) + first;
     const Index cols = std::clamp<Index>(grid.tile_width(j) - first, 0, end - first);
     if (cols == 0) return;  // padding
+    const auto region = [&](const Columns& c) { return storage.region<T>(c.j, 0, grid.padded_rows(), c.first, c.end); };
     storage.runtime().submit(
-        options, access(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
-        detail::on_any_device(
-            [body, rows = Rows(grid.rows(), col, cols, triangle), part = array.block(0, col, grid.rows(), cols)](
-                Stream stream, auto a) { body(stream, rows, a.block(0, 0, part.rows(), part.cols()), part); }));
+        options, access(region(columns)), read(region(before)),
+        detail::on_any_device([body, rows = Rows(grid.rows(), col, cols, triangle),
+                               part = array.block(0, col, grid.rows(), cols)](Stream stream, auto a, View<const T>) {
+            body(stream, rows, a.block(0, 0, part.rows(), part.cols()), part);
+        }));
 }
 
 template <class T>
@@ -153,7 +155,7 @@ void load_on_gpu(const MatrixStorage& storage, Triangle triangle, View<const T> 
     for (Index j = 0; j < count; ++j) {
         parts.arrive([&](Index first, Index end) {
             submit_on_gpu<T>(
-                storage, detail::arriving_part("load", j, first, place), triangle, {j, first, end},
+                storage, detail::arriving_part("load", j, first, place), triangle, {j, first, end}, {j, 0, first},
                 [](const Region<T>& r) { return write(r); }, source,
                 [triangle](Stream stream, const Rows& rows, View<T> a, View<const T> from) {
                     on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(from), rows.of(a));
@@ -169,7 +171,7 @@ void store_on_gpu(const MatrixStorage& storage, Triangle triangle, View<T> targe
         parts.leave([&](Index first, Index end) {
             submit_on_gpu<T>(
                 storage, {.name = "store", .tile = {static_cast<int>(j)}, .place = place}, triangle, {j, first, end},
-                [](const Region<T>& r) { return read(r); }, target,
+                {j, 0, 0}, [](const Region<T>& r) { return read(r); }, target,
                 [triangle, other](Stream stream, const Rows& rows, View<const T> a, View<T> to) {
                     on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(a), rows.of(to));
                     if (other == OtherSide::untouched) return;

@@ -68,18 +68,18 @@ struct Problem {
     HostColumns<T> l, inverses, w, u, expected;
 };
 
-template <class Method, bool wide, class T>
+template <class Method, class Shape, bool wide, class T>
 void run(const cuda_detail::Strip<T>& strip, bool backwards) {
     cuda_detail::StripMemory<T> shared;
     for (auto* memory : {shared.diagonal, shared.right, shared.solved}) {
         std::fill_n(memory, std::size(shared.right), std::numeric_limits<T>::quiet_NaN());
     }
     EmulatedBlock(cuda_detail::warps_for(strip.rows), backwards).run([&](const EmulatedBlock::Thread& thread) {
-        cuda_detail::solve_strip<Method, wide>(thread, shared, strip);
+        cuda_detail::solve_strip<Method, Shape, wide>(thread, shared, strip);
     });
 }
 
-template <class Method, bool wide, class T>
+template <class Method, class Shape, bool wide, class T>
 void check(int n, int cols, bool backwards) {
     Problem<T> problem(n, cols);
     HostColumns<T> outcome = problem.u;
@@ -88,13 +88,13 @@ void check(int n, int cols, bool backwards) {
     }
     INFO(n << " rows, " << cols << " columns, " << (wide ? "pairs" : "elements") << (backwards ? ", backwards" : ""));
     const std::vector<T> right = problem.w.values;
-    run<Method, wide>(problem.strip(), backwards);
+    run<Method, Shape, wide>(problem.strip(), backwards);
     REQUIRE(distance(problem.u.values, outcome.values) <= 16 * tolerance<T>(n));
     REQUIRE(problem.w.values == right);
 
     auto in_place = problem.strip();
     in_place.u = problem.w.column(0).data();
-    run<Method, wide>(in_place, backwards);
+    run<Method, Shape, wide>(in_place, backwards);
     bool same = true;
     for (Index i = 0; i < n; ++i) {
         for (Index c = 0; c < cols; ++c) same = same && problem.w.column(0)(i, c) == problem.u.column(0)(i, c);
@@ -102,22 +102,32 @@ void check(int n, int cols, bool backwards) {
     REQUIRE(same);
 }
 
-template <class Method, class T>
+template <class Method, class Shape, class T>
 void check_strips() {
+    constexpr int all = Shape::cols, some = Shape::cols * 9 / 16, odd = Shape::cols * 13 / 32;
+    INFO("strips of " << all << " columns, " << Shape::ahead << " operands ahead");
     for (const int n : {1, 16, 17, 31, 32, 33, 80, 130}) {
-        check<Method, true, T>(n, n % 2 == 0 ? 32 : 18, n % 3 == 0);
-        check<Method, false, T>(n, n % 2 == 0 ? 32 : 13, n % 3 != 0);
+        check<Method, Shape, true, T>(n, n % 2 == 0 ? all : some / 2 * 2, n % 3 == 0);
+        check<Method, Shape, false, T>(n, n % 2 == 0 ? all : odd, n % 3 != 0);
     }
-    check<Method, true, T>(300, 32, false);  // two units a warp, and more warps than solve
+    check<Method, Shape, true, T>(300, all, false);  // two units a warp, and more warps than solve
+}
+
+template <class Method, class T>
+void check_shapes() {
+    check_strips<Method, cuda_detail::StripShape<4, 2>, T>();
+    check_strips<Method, cuda_detail::StripShape<4, 4>, T>();
+    check_strips<Method, cuda_detail::StripShape<4, 8>, T>();
+    check_strips<Method, cuda_detail::StripShape<1, 8>, T>();
 }
 
 }  // namespace
 
 TEMPLATE_TEST_CASE("a block of threads solves a strip with the inverses of diagonal blocks", "[kernels]", float,
                    double) {
-    check_strips<cuda_detail::ByInverse, TestType>();
+    check_shapes<cuda_detail::ByInverse, TestType>();
 }
 
 TEMPLATE_TEST_CASE("a block of threads solves a strip by substitution", "[kernels]", float, double) {
-    check_strips<cuda_detail::BySubstitution, TestType>();
+    check_shapes<cuda_detail::BySubstitution, TestType>();
 }

@@ -28,19 +28,30 @@ class AskedOnce {
     std::array<Answer, most_numbered_devices> answer_{};
 };
 
-/// Clusters of `blocks` blocks, side by side, `rows` times. `together` is a part of it.
-inline cudaLaunchConfig_t cluster_shape(cudaLaunchAttribute& together, unsigned blocks, unsigned rows, unsigned threads,
+/// Room for what a cudaLaunchConfig_t points at.
+using LaunchAttributes = std::array<cudaLaunchAttribute, 2>;
+
+/// Clusters of `blocks` blocks, side by side, `rows` times. `attributes` are a part of it.
+inline cudaLaunchConfig_t cluster_shape(LaunchAttributes& attributes, unsigned blocks, unsigned rows, unsigned threads,
                                         std::size_t shared_bytes, cudaStream_t stream) {
-    together.id = cudaLaunchAttributeClusterDimension;
-    together.val.clusterDim = {blocks, 1, 1};
+    attributes[0].id = cudaLaunchAttributeClusterDimension;
+    attributes[0].val.clusterDim = {blocks, 1, 1};
     cudaLaunchConfig_t shape{};
     shape.gridDim = {blocks, rows, 1};
     shape.blockDim = threads;
     shape.dynamicSmemBytes = shared_bytes;
     shape.stream = stream;
-    shape.attrs = &together;
+    shape.attrs = attributes.data();
     shape.numAttrs = 1;
     return shape;
+}
+
+/// The kernel may be launched before the one in front of it in the stream has ended, which saves most of the time of a
+/// launch. It calls wait_for_kernel_before() before it reads or writes the GPU's memory.
+inline void follow_closely(LaunchAttributes& attributes, cudaLaunchConfig_t& shape) {
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    shape.numAttrs = 2;
 }
 
 /// Whether the call succeeded. A failure is not left as CUDA's last error.

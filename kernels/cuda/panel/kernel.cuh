@@ -110,6 +110,7 @@ __global__ void __launch_bounds__(team_threads, 1)
     constexpr int width = Leaf::width;
     Leaf::prepare(reinterpret_cast<Shared*>(dynamic_shared())->kept);
     Team team(memory);
+    wait_for_kernel_before();
     const int rank = Team::rank(), size = Team::size();
     int info = 0;
     bool staged = false;  // whether the leaf's columns are in the staging buffer already
@@ -171,6 +172,7 @@ __global__ void __launch_bounds__(team_threads, 1)
         staged = few && Shared::Few::stages;
         __syncthreads();
     }
+    let_next_kernel_launch();
     team.enter(PanelState::barrier);
     team.arrive();  // no block leaves while others write to its shared memory
     if (rank == 0) {

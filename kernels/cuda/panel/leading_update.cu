@@ -33,6 +33,8 @@ template <int units, class T>
 __global__ void __launch_bounds__(threads, 1) leading_kernel(LeadingStrip<T> whole, int rows_a_block) {
 #if __CUDA_ARCH__ >= 900  // leading_update_fits() refuses others
     extern __shared__ __align__(16) char memory[];
+    wait_for_kernel_before();
+    let_next_kernel_launch();  // a panel, whose blocks are few
     LeadingStrip<T> strip = whole;
     const int col = static_cast<int>(blockIdx.y) * strip_cols;
     strip.a += col;
@@ -52,9 +54,9 @@ struct LeadingLaunch {
 
     /// Whether the current device can run the largest clusters of it; prepares it for that.
     static bool fits(int device) {
-        cudaLaunchAttribute together{};
+        LaunchAttributes attributes{};
         return has_clusters(device) && allow_clusters(kernel, sizeof(LeadingShared<T>)) &&
-               most_clusters(kernel, shape_of(together, blocks_of_cluster, 1, nullptr)) > 0;
+               most_clusters(kernel, shape_of(attributes, blocks_of_cluster, 1, nullptr)) > 0;
     }
 
     static void launch(Stream stream, const LeadingStrip<T>& whole, int rows_a_block) {
@@ -62,16 +64,17 @@ struct LeadingLaunch {
             LeadingStrip<T> strip = whole;
             strip.a += first;
             strip.cols = static_cast<int>(cols);
-            cudaLaunchAttribute together{};
+            LaunchAttributes attributes{};
             const Grid grid = leading_grid(strip.rows - strip.order, rows_a_block, divide_up(cols, strip_cols));
-            const cudaLaunchConfig_t shape = shape_of(together, grid.x, grid.y, native(stream));
+            cudaLaunchConfig_t shape = shape_of(attributes, grid.x, grid.y, native(stream));
+            follow_closely(attributes, shape);
             check(cudaLaunchKernelEx(&shape, kernel, strip, rows_a_block), "leading_kernel", stream);
         });
     }
 
   private:
-    static cudaLaunchConfig_t shape_of(cudaLaunchAttribute& together, Index blocks, Index strips, cudaStream_t stream) {
-        return cluster_shape(together, static_cast<unsigned>(blocks), static_cast<unsigned>(strips), threads,
+    static cudaLaunchConfig_t shape_of(LaunchAttributes& attributes, Index blocks, Index strips, cudaStream_t stream) {
+        return cluster_shape(attributes, static_cast<unsigned>(blocks), static_cast<unsigned>(strips), threads,
                              sizeof(LeadingShared<T>), stream);
     }
 };

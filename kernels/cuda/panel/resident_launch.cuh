@@ -67,8 +67,9 @@ struct Variant {
             check(cudaMemsetAsync(workspace, 0, sizeof(typename Team::Global), native(stream)), "cudaMemsetAsync",
                   stream);
         }
-        cudaLaunchAttribute together{};
-        const cudaLaunchConfig_t shape = launch_shape(together, blocks, native(stream));
+        LaunchAttributes attributes{};
+        cudaLaunchConfig_t shape = launch_shape(attributes, blocks, native(stream));
+        if (in_cluster) follow_closely(attributes, shape);
         const auto memory = [&] {
             auto* const global = static_cast<typename Team::Global*>(workspace);
             if constexpr (std::is_same_v<typename Team::Memory, typename Team::Global*>) {
@@ -81,12 +82,12 @@ struct Variant {
     }
 
   private:
-    static cudaLaunchConfig_t launch_shape(cudaLaunchAttribute& together, int blocks, cudaStream_t stream) {
+    static cudaLaunchConfig_t launch_shape(LaunchAttributes& attributes, int blocks, cudaStream_t stream) {
         cudaLaunchConfig_t shape =
-            cluster_shape(together, static_cast<unsigned>(blocks), 1, team_threads, shared_bytes, stream);
+            cluster_shape(attributes, static_cast<unsigned>(blocks), 1, team_threads, shared_bytes, stream);
         if (!in_cluster) {
-            together.id = cudaLaunchAttributeCooperative;
-            together.val.cooperative = 1;
+            attributes[0].id = cudaLaunchAttributeCooperative;
+            attributes[0].val.cooperative = 1;
         }
         return shape;
     }
@@ -100,8 +101,8 @@ struct Variant {
         } else {
             if (!allow_clusters(kernel, shared_bytes)) return 0;
             for (int blocks = Team::most_blocks; blocks >= Team::least_blocks; blocks /= 2) {
-                cudaLaunchAttribute together{};
-                if (most_clusters(kernel, launch_shape(together, blocks, nullptr)) > 0) return blocks;
+                LaunchAttributes attributes{};
+                if (most_clusters(kernel, launch_shape(attributes, blocks, nullptr)) > 0) return blocks;
             }
             return 0;
         }

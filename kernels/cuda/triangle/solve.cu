@@ -17,19 +17,39 @@ namespace {
 
 using namespace cuda_detail;
 
-constexpr int most_threads = most_warps * warp_lanes;
+/// With up to `warps` of them, and `resident` on a multiprocessor, which decides how many registers there are.
+template <int tiles, int ahead, int warps, int resident>
+struct Blocks : StripShape<tiles, ahead> {
+    static constexpr int threads = warps * warp_lanes, blocks = resident;
+    static constexpr Index rows = warps * units_a_warp * unit_rows;  ///< that they solve for, at most
+};
+// An operand of floats takes twice the registers, since tensor cores do not multiply it.
+template <class T>
+constexpr int few_ahead = in_tensor_cores<T> ? 4 : 2;
+template <class T>
+constexpr int many_ahead = 2 * few_ahead<T>;
+constexpr int few_warps = most_warps / 2;
+// Of more strips than multiprocessors, two share one: one computes while the other waits.
+using Shared = Blocks<unit_tiles, 2, few_warps, 2>;
+template <class T>
+using Wide = Blocks<unit_tiles, many_ahead<T>, few_warps, 1>;
+// Narrow strips take less time for the products of a step.
+template <class T>
+using Narrow = Blocks<1, many_ahead<T>, few_warps, 1>;
+template <class T>
+using NarrowAndTall = Blocks<1, few_ahead<T>, most_warps, 1>;
 
 /// A block of threads a strip; strips of all tile columns are numbered in blockIdx.x.
-template <class Method, bool wide, class T>
-__global__ void __launch_bounds__(most_threads, 1)
+template <class Method, class Shape, bool wide, class T>
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     solve_kernel(View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u, unsigned strips) {
     __shared__ StripMemory<T> shared;
-    const Index column = blockIdx.x / strips, first = blockIdx.x % strips * strip_cols;
-    solve_strip<Method, wide>(
+    const Index column = blockIdx.x / strips, first = blockIdx.x % strips * Shape::cols;
+    solve_strip<Method, Shape, wide>(
         BlockThread(), shared,
         Strip<T>{l.data(), l.row_stride(), inverses.data(), inverses.row_stride(), w.data + column * w.stride + first,
                  w.ld, u.data + column * u.stride + first, u.ld, static_cast<int>(u.rows),
-                 static_cast<int>(min(static_cast<Index>(strip_cols), u.width - first))});
+                 static_cast<int>(min(static_cast<Index>(Shape::cols), u.width - first))});
 }
 
 template <class T>
@@ -43,16 +63,38 @@ bool in_pairs(const TileColumns<T>& a) {
            a.width % 2 == 0;
 }
 
-/// At most most_solved_rows rows.
-template <class Method, class T>
-void solve_at_once(Stream stream, View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u) {
-    const auto strips = static_cast<unsigned>(divide_up(u.width, strip_cols));
+template <class Method, class Shape, class T>
+void launch_solve(Stream stream, View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u) {
+    const auto strips = static_cast<unsigned>(divide_up(u.width, Shape::cols));
     const auto threads = static_cast<unsigned>(warps_for(u.rows) * warp_lanes);
     const bool wide = in_pairs(l) && in_pairs(inverses) && in_pairs(w) && in_pairs(u);
-    const auto kernel = wide ? solve_kernel<Method, true, T> : solve_kernel<Method, false, T>;
-    kernel<<<blocks(strips_grid(u.columns, u.width, strip_cols)), threads, 0, native(stream)>>>(l, inverses, w, u,
-                                                                                                strips);
+    const auto kernel = wide ? solve_kernel<Method, Shape, true, T> : solve_kernel<Method, Shape, false, T>;
+    kernel<<<blocks(strips_grid(u.columns, u.width, Shape::cols)), threads, 0, native(stream)>>>(l, inverses, w, u,
+                                                                                                 strips);
     check_launch("solve_kernel", stream);
+}
+
+/// Whether all strips of that shape can be in work at once.
+template <class Shape, class T>
+bool at_once(Stream stream, const TileColumns<T>& u) {
+    return u.columns * divide_up(u.width, Shape::cols) <= stream.context()->multiprocessors;
+}
+
+/// At most as many rows as most_rows() says.
+template <class Method, class T>
+void solve_at_once(Stream stream, View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u) {
+    if (at_once<Narrow<T>>(stream, u)) {
+        if (u.rows <= Narrow<T>::rows) return launch_solve<Method, Narrow<T>>(stream, l, inverses, w, u);
+        return launch_solve<Method, NarrowAndTall<T>>(stream, l, inverses, w, u);
+    }
+    if (at_once<Wide<T>>(stream, u)) return launch_solve<Method, Wide<T>>(stream, l, inverses, w, u);
+    launch_solve<Method, Shared>(stream, l, inverses, w, u);
+}
+
+/// Of wide strips fewer: the rest is a product, which is faster, and a launch, which takes less time than it saves.
+template <class T>
+Index most_rows(Stream stream, const TileColumns<T>& u) {
+    return at_once<Narrow<T>>(stream, u) ? NarrowAndTall<T>::rows : Wide<T>::rows;
 }
 
 /// Any number of rows: W_i - L_ij U_j goes where U_i will be.
@@ -66,8 +108,9 @@ void solve(Stream stream, View<const T> l, View<const T> inverses, TileColumns<c
         throw std::length_error("solve: leading dimension " + std::to_string(l.row_stride()) + " exceeds 32 bits in " +
                                 std::to_string(most_solved_rows) + " rows");
     }
-    for (Index first = 0; first < u.rows; first += most_solved_rows) {
-        const Index rows = std::min<Index>(most_solved_rows, u.rows - first);
+    const Index most = most_rows(stream, u);
+    for (Index first = 0; first < u.rows; first += most) {
+        const Index rows = std::min(most, u.rows - first);
         const TileColumns<T> part = u.row_range(first, rows);
         TileColumns<const T> right = w.row_range(first, rows);
         if (first > 0) {

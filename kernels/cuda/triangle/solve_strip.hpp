@@ -35,6 +35,15 @@ constexpr int solving_warps = solved_rows / unit_rows * unit_tiles;  // a tile o
 constexpr int depth = 8;                                             // of one product of tiles
 constexpr int depths = solved_rows / depth;
 
+/// How a block has a strip: `tiles` of 8 columns, up to unit_tiles. `ahead`: a warp's operands of a step's products
+/// that are on their way while the diagonal block is solved, of depths * units_a_warp; more of them hide the way from
+/// the second cache, and take registers.
+template <int tiles_, int ahead_>
+struct StripShape {
+    static constexpr int tiles = tiles_, ahead = ahead_, cols = tiles * tile_cols;
+    static_assert(tiles <= unit_tiles && (depths % ahead == 0 || ahead == depths * 2));
+};
+
 /// Rows of a strip in shared memory: with two elements more than columns, a warp's lanes hit different banks when they
 /// read rows 2t and columns g (t < 4, g < 8).
 constexpr int shared_ld = strip_cols + 2;
@@ -70,8 +79,8 @@ struct StripMemory {
 };
 
 /// Row-major matrices of `rows` rows (at most most_solved_rows): L, the inverses of its diagonal blocks one below the
-/// other (solved_rows wide; not looked at by substitution), and `cols` columns (at most strip_cols) of W and U, which
-/// may be the same.
+/// other (solved_rows wide; not looked at by substitution), and `cols` columns (at most StripShape::cols) of W and U,
+/// which may be the same.
 template <class T>
 struct Strip {
     const T* l;
@@ -164,7 +173,7 @@ BASALT_DEVICE void store_u(const Strip<T>& s, int row, int col, Pair<T> u) {
     }
 }
 
-/// U_i = L_ii^-1 right_i with the inverse: a tile of U_i for each of eight warps.
+/// U_i = L_ii^-1 right_i with the inverse: a tile of U_i for each of up to eight warps.
 struct ByInverse {
     template <class T>
     static BASALT_DEVICE const T* diagonal(const Strip<T>& s, int top) {
@@ -177,10 +186,11 @@ struct ByInverse {
     /// Right of the last inverse, where it is smaller, is anything.
     static BASALT_DEVICE bool takes(int, int col, int order) { return col < order; }
 
-    template <bool wide, class T, class Thread>
+    template <class Shape, bool wide, class T, class Thread>
     static BASALT_DEVICE void solve(const Thread& thread, StripMemory<T>& shared, const Strip<T>& s, int top) {
+        if (thread.warp >= solved_rows / unit_rows * Shape::tiles) return;
         const int g = thread.lane / 4, t = thread.lane % 4;
-        const int row = thread.warp / unit_tiles * unit_rows, col = thread.warp % unit_tiles * tile_cols;
+        const int row = thread.warp / Shape::tiles * unit_rows, col = thread.warp % Shape::tiles * tile_cols;
         const OperandRows inverse = OperandRows::of<T>(shared_ld, thread.lane, row, solved_rows);
         Sums<T, 1> solved{};
         BASALT_UNROLL
@@ -197,7 +207,8 @@ struct ByInverse {
     }
 };
 
-/// The same by substitution: four columns for each of eight warps, in which lane (g, t) has rows g, g + 8, .. of one.
+/// The same by substitution: four columns for each of up to eight warps, in which lane (g, t) has rows g, g + 8, .. of
+/// one.
 struct BySubstitution {
     template <class T>
     static BASALT_DEVICE const T* diagonal(const Strip<T>& s, int top) {
@@ -209,8 +220,9 @@ struct BySubstitution {
     }
     static BASALT_DEVICE bool takes(int row, int col, int) { return col < row; }
 
-    template <bool wide, class T, class Thread>
+    template <class Shape, bool wide, class T, class Thread>
     static BASALT_DEVICE void solve(const Thread& thread, StripMemory<T>& shared, const Strip<T>& s, int top) {
+        if (thread.warp >= Shape::cols / 4) return;
         constexpr int lane_rows = solved_rows / 8;
         const int g = thread.lane / 4, t = thread.lane % 4, col = thread.warp * 4 + t;
         T value[lane_rows];
@@ -267,11 +279,11 @@ struct DiagonalBlock {
 };
 
 /// A warp's units: minus the right-hand sides that are left, in registers.
-template <bool wide, class T>
+template <class Shape, bool wide, class T>
 struct Units {
-    static constexpr int ahead = 2;
-    static_assert(depths % ahead == 0 && units_a_warp == 2);
-    Sums<T, unit_tiles> minus_right[units_a_warp];
+    static constexpr int ahead = Shape::ahead, tiles = Shape::tiles;
+    static_assert(units_a_warp == 2);
+    Sums<T, tiles> minus_right[units_a_warp];
     OperandRows l[units_a_warp];
     Operand<T> operands[ahead];
     int row[units_a_warp];
@@ -284,7 +296,7 @@ struct Units {
             row[n] = (thread.warp + n * thread.warps) * unit_rows;
             l[n] = OperandRows::of<T>(s.l_ld, thread.lane, row[n], s.rows);
             BASALT_UNROLL
-            for (int j = 0; j < unit_tiles; ++j) {
+            for (int j = 0; j < tiles; ++j) {
                 minus_right[n].of[j].upper = negated_w<wide>(s, row[n] + g, j * tile_cols + 2 * t);
                 minus_right[n].of[j].lower = negated_w<wide>(s, row[n] + g + unit_rows / 2, j * tile_cols + 2 * t);
             }
@@ -301,7 +313,7 @@ struct Units {
             const bool upper = row[n] + g < rows, lower = row[n] + g + unit_rows / 2 < rows;
             T* const to = shared.right + (row[n] - top + g) * shared_ld + 2 * t;
             BASALT_UNROLL
-            for (int j = 0; j < unit_tiles; ++j) {
+            for (int j = 0; j < tiles; ++j) {
                 const auto [above, below] = minus_right[n].of[j];
                 store_pair<true>(to + j * tile_cols, upper ? Pair<T>{-above.first, -above.second} : Pair<T>{});
                 store_pair<true>(to + j * tile_cols + unit_rows / 2 * shared_ld,
@@ -320,10 +332,17 @@ struct Units {
 
     /// The first operands of the update by the columns of L from `col` on, for the units from `first` on.
     BASALT_DEVICE void fetch(const Strip<T>& s, int col, int first) {
-        const OperandRows rows = first == 0 ? l[0] : l[units_a_warp - 1];
-        BASALT_UNROLL
-        for (int d = 0; d < ahead; ++d) {
-            if (first < units_a_warp) operands[d] = rows.load<wide>(s.l, col + d * depth);
+        if constexpr (ahead > depths) {
+            BASALT_UNROLL
+            for (int n = 0; n < units_a_warp; ++n) {
+                if (n >= first) fetch_all(s, col, n);
+            }
+        } else {
+            const OperandRows rows = first == 0 ? l[0] : l[units_a_warp - 1];
+            BASALT_UNROLL
+            for (int d = 0; d < ahead; ++d) {
+                if (first < units_a_warp) operands[d] = rows.load<wide>(s.l, col + d * depth);
+            }
         }
     }
 
@@ -336,7 +355,9 @@ struct Units {
             if (n < first) continue;
             BASALT_UNROLL
             for (int d = 0; d < depths; ++d) {
-                multiply_add(thread, minus_right[n], operands[d % ahead], shared.solved + d * depth * shared_ld);
+                multiply_add(thread, minus_right[n], operands[(n * depths + d) % ahead],
+                             shared.solved + d * depth * shared_ld);
+                if (ahead > depths) continue;
                 const int next = d + ahead;
                 if (next < depths) operands[d % ahead] = l[n].load<wide>(s.l, col + next * depth);
                 if (next >= depths && n + 1 < units_a_warp) {
@@ -344,6 +365,12 @@ struct Units {
                 }
             }
         }
+    }
+
+  private:
+    BASALT_DEVICE void fetch_all(const Strip<T>& s, int col, int n) {
+        BASALT_UNROLL
+        for (int d = 0; d < depths; ++d) operands[(n * depths + d) % ahead] = l[n].load<wide>(s.l, col + d * depth);
     }
 };
 
@@ -355,11 +382,11 @@ constexpr int warps_for(Index rows) {
 
 /// U = L^-1 W for the strip. Called by all threads of a block of warps_for(rows) warps. `wide`: addresses, leading
 /// dimensions and `cols` are multiples of two elements.
-template <class Method, bool wide, class T, class Thread>
+template <class Method, class Shape, bool wide, class T, class Thread>
 BASALT_DEVICE void solve_strip(const Thread& thread, StripMemory<T>& shared, const Strip<T>& s) {
     DiagonalBlock<Method, wide, T> diagonal;
     diagonal.fetch(thread, s, 0);
-    Units<wide, T> units;
+    Units<Shape, wide, T> units;
     units.load(thread, s);
     for (int top = 0; top < s.rows; top += solved_rows) {
         diagonal.hand_over(thread, shared);
@@ -369,7 +396,7 @@ BASALT_DEVICE void solve_strip(const Thread& thread, StripMemory<T>& shared, con
         // what comes next is on its way while warps solve and wait for each other
         if (below < s.rows) diagonal.fetch(thread, s, below);
         units.fetch(s, top, first);
-        if (thread.warp < solving_warps) Method::template solve<wide>(thread, shared, s, top);
+        Method::template solve<Shape, wide>(thread, shared, s, top);
         if (below >= s.rows) break;
         thread.sync();
         units.update(thread, shared, s, top, first);
