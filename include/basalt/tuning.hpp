@@ -231,12 +231,11 @@ struct GpuTuning {
         } relay;
     } links;
 
-    /// Between tiles and an array in the GPU's memory: a factorization begins when the first part of a tile column is
-    /// there, and what is final leaves meanwhile, so that the last part is all that is left at the end. Both are this
-    /// part of the tile column, if that is no less than so many bytes.
+    /// A matrix that is loaded from an array in the GPU's memory, or stored there. The first columns of a tile column
+    /// arrive before the rest, so that a factorization can begin. Rows leave in parts, as they become final.
     struct Conversion {
-        Index parts = 1;
-        std::size_t least_bytes = 0;
+        Index parts = 1;              ///< of a tile column; its first columns are one
+        std::size_t least_bytes = 0;  ///< of a part
     } conversion;
 
     struct Lu {

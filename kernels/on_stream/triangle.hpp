@@ -58,8 +58,8 @@ struct SolveByInverses
 /// U_j = L^-1 W_j for the unit lower triangle L of `l` (k x k, row-major), with the inverses X of its diagonal blocks
 /// of order inverted_block: U_i = X_ii (W_i - sum of L_ij U_j over j < i). X holds the inverses one below the other (k
 /// x inverted_block, row-major, zeros right of the diagonal; the last one may be smaller, and the elements right of it
-/// are not used). U and W may be the same. One launch up to k = 512, then one launch and one update for each further
-/// 512 rows. std::length_error where 512 rows of `l` are further apart than 32 bits count.
+/// are not used). U and W may be the same. One launch up to k = 256, then one launch and one update for each further
+/// 256 rows. std::length_error where 256 rows of `l` are further apart than 32 bits count.
 template <class T>
 inline constexpr SolveByInverses<T> solve_by_inverses{};
 

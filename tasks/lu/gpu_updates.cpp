@@ -130,13 +130,12 @@ void GpuLuTasks<T>::update_columns(const Factors& factors, const ColumnPlace& fi
         if (count == 1 && col_begin >= col_end) continue;
         const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
         const Index cols = (count - 1) * tile_width() + col_end - col_begin;
-        submit_update(
-            factors, {.gpu = g, .gate = gate_on(g, next), .cols = cols}, columns, [&](AccessList& data) {
-                for (const Index j : mine) {
-                    data.readwrite(matrix(j, panel(factors.first).first, rows(), j == mine.front() ? col_begin : 0,
-                                          j == mine.back() ? col_end : tile_width()));
-                }
-            });
+        submit_update(factors, {.gpu = g, .gate = gate_on(g, next), .cols = cols}, columns, [&](AccessList& data) {
+            for (const Index j : mine) {
+                data.readwrite(matrix(j, panel(factors.first).first, rows(), j == mine.front() ? col_begin : 0,
+                                      j == mine.back() ? col_end : tile_width()));
+            }
+        });
     }
 }
 

@@ -13,6 +13,7 @@
 #include "tasks/on_gpus/converted_parts.hpp"
 #include "tasks/on_gpus/host_columns.hpp"
 #include "tasks/on_gpus/in_place_columns.hpp"
+#include "tasks/on_gpus/priorities.hpp"
 #include "tiles/convert.hpp"
 #include "tiles/generate.hpp"
 
@@ -259,13 +260,17 @@ void Matrix<T>::load(View<const T> source, Place place) {
     const TileGrid& grid = storage.grid();
     const Index width = grid.shape().width;
     const detail::ConvertedParts parts(storage, width, grid.padded_rows(), sizeof(T));
-    for (Index j = 0; j < grid.tile_cols() && !parts.single(); ++j) detail::claim_tile_column<T>(storage, j, place);
     for (Index j = 0; j < grid.tile_cols(); ++j) {
+        if (!parts.single()) detail::claim_tile_column<T>(storage, j, place);
         parts.arrive([&](Index first, Index end) {
             const Index cols = std::clamp<Index>(grid.tile_width(j) - first, 0, end - first);  // without padding
             const View<const T> columns = source.block(0, grid.first_col(j) + first, grid.rows(), cols);
+            const bool before_all = j == 0 && first == 0;
             storage.runtime().submit(
-                detail::arriving_part("load", j, first, place),
+                {.name = "load",
+                 .priority = before_all ? detail::urgent : 0,
+                 .tile = {static_cast<int>(j)},
+                 .place = place},
                 write(storage.region<T>(j, 0, grid.padded_rows(), first, end)),
                 read(storage.region<T>(j, 0, grid.padded_rows(), 0, first)),  // the small part comes first
                 detail::on_any_device([j, first, columns, &grid](Stream stream, View<T> a, View<const T>) {

@@ -5,7 +5,6 @@
 #include "basalt/matrix.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/storage/matrix_storage.hpp"
-#include "tasks/on_gpus/converted_parts.hpp"
 #include "tasks/on_gpus/host_triangle.hpp"
 #include "tiles/copy.hpp"
 #include "tiles/copy_triangle.hpp"
@@ -99,17 +98,15 @@ void store_on_cores(const MatrixStorage& storage, Triangle triangle, View<T> tar
 
 // --- on the GPU that has the array ---
 
-/// The rows that a triangle has in some columns of a square matrix of that order.
+/// The rows that a triangle has in a tile column.
 struct Rows {
-    Index first_col;
     Index first, end;
-    Index diagonal;  ///< of the first column, from `first` on
+    Index diagonal;  ///< of the tile column's first column, from `first` on
 
-    Rows(Index order, Index col, Index cols, Triangle triangle)
-        : first_col(col),
-          first(triangle == Triangle::lower ? col : 0),
-          end(triangle == Triangle::lower ? order : col + cols),
-          diagonal(col - first) {}
+    Rows(const TileGrid& grid, Index j, Triangle triangle)
+        : first(triangle == Triangle::lower ? grid.first_col(j) : 0),
+          end(triangle == Triangle::lower ? grid.rows() : grid.first_col(j) + grid.tile_width(j)),
+          diagonal(grid.first_col(j) - first) {}
 
     template <class T>
     View<T> of(View<T> columns) const {
@@ -117,70 +114,46 @@ struct Rows {
     }
 };
 
-detail::ConvertedParts parts_of(const MatrixStorage& storage, std::size_t element_size) {
-    const TileGrid& grid = storage.grid();
-    return {storage, grid.shape().width, grid.padded_rows(), element_size};
-}
-
-/// Columns [first, end) of tile column j.
-struct Columns {
-    Index j;
-    Index first, end;
-};
-
-/// Submits body(stream, rows of the triangle, columns of the tiles, those of the array), with an access to columns
-/// behind the task that has `before`. Both have all rows of the matrix.
+/// Submits a task for each tile column: body(stream, tile column's number, its columns, those of the array). Both have
+/// all rows of the matrix.
 template <class T, class Access, class Element, class Body>
-void submit_on_gpu(const MatrixStorage& storage, const TaskOptions& options, Triangle triangle, const Columns& columns,
-                   const Columns& before, Access access, View<Element> array, const Body& body) {
+void for_each_column_on_gpu(const MatrixStorage& storage, TaskName name, Place place, Access access,
+                            View<Element> array, const Body& body) {
     const TileGrid& grid = storage.grid();
-    const auto [j, first, end] = columns;
-    const Index col = grid.first_col(j) + first;
-    const Index cols = std::clamp<Index>(grid.tile_width(j) - first, 0, end - first);
-    if (cols == 0) return;  // padding
-    const auto region = [&](const Columns& c) { return storage.region<T>(c.j, 0, grid.padded_rows(), c.first, c.end); };
-    storage.runtime().submit(
-        options, access(region(columns)), read(region(before)),
-        detail::on_any_device([body, rows = Rows(grid.rows(), col, cols, triangle),
-                               part = array.block(0, col, grid.rows(), cols)](Stream stream, auto a, View<const T>) {
-            body(stream, rows, a.block(0, 0, part.rows(), part.cols()), part);
-        }));
+    for (Index j = 0; j < grid.tile_cols(); ++j) {
+        const TaskOptions options{.name = name, .tile = {static_cast<int>(j)}, .place = place};
+        storage.runtime().submit(
+            options, access(storage.region<T>(j, 0, grid.padded_rows(), 0, grid.shape().width)),
+            detail::on_any_device(
+                [body, j, rows = grid.rows(), width = grid.tile_width(j),
+                 columns = array.block(0, grid.first_col(j), grid.rows(), grid.tile_width(j))](Stream stream, auto a) {
+                    body(stream, j, a.block(0, 0, rows, width), columns);
+                }));
+    }
 }
 
 template <class T>
 void load_on_gpu(const MatrixStorage& storage, Triangle triangle, View<const T> source, Place place) {
-    const detail::ConvertedParts parts = parts_of(storage, sizeof(T));
-    const Index count = storage.grid().tile_cols();
-    for (Index j = 0; j < count && !parts.single(); ++j) detail::claim_tile_column<T>(storage, j, place);
-    for (Index j = 0; j < count; ++j) {
-        parts.arrive([&](Index first, Index end) {
-            submit_on_gpu<T>(
-                storage, detail::arriving_part("load", j, first, place), triangle, {j, first, end}, {j, 0, first},
-                [](const Region<T>& r) { return write(r); }, source,
-                [triangle](Stream stream, const Rows& rows, View<T> a, View<const T> from) {
-                    on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(from), rows.of(a));
-                });
+    for_each_column_on_gpu<T>(
+        storage, "load", place, [](const Region<T>& r) { return write(r); }, source,
+        [triangle, grid = storage.grid()](Stream stream, Index j, View<T> a, View<const T> from) {
+            const Rows rows(grid, j, triangle);
+            on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(from), rows.of(a));
         });
-    }
 }
 
 template <class T>
 void store_on_gpu(const MatrixStorage& storage, Triangle triangle, View<T> target, Place place, OtherSide other) {
-    const detail::ConvertedParts parts = parts_of(storage, sizeof(T));
-    for (Index j = 0; j < storage.grid().tile_cols(); ++j) {
-        parts.leave([&](Index first, Index end) {
-            submit_on_gpu<T>(
-                storage, {.name = "store", .tile = {static_cast<int>(j)}, .place = place}, triangle, {j, first, end},
-                {j, 0, 0}, [](const Region<T>& r) { return read(r); }, target,
-                [triangle, other](Stream stream, const Rows& rows, View<const T> a, View<T> to) {
-                    on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(a), rows.of(to));
-                    if (other == OtherSide::untouched) return;
-                    const Rows beyond(to.rows(), rows.first_col, to.cols(), transposed(triangle));
-                    on_stream::zero_triangle<T>(stream, transposed(triangle),
-                                                offset_of_other_side(triangle, beyond.diagonal), beyond.of(to));
-                });
+    for_each_column_on_gpu<T>(
+        storage, "store", place, [](const Region<T>& r) { return read(r); }, target,
+        [triangle, other, grid = storage.grid()](Stream stream, Index j, View<const T> a, View<T> to) {
+            const Rows rows(grid, j, triangle);
+            on_stream::copy_triangle<T>(stream, triangle, rows.diagonal, rows.of(a), rows.of(to));
+            if (other == OtherSide::untouched) return;
+            const Rows beyond(grid, j, transposed(triangle));
+            on_stream::zero_triangle<T>(stream, transposed(triangle), offset_of_other_side(triangle, beyond.diagonal),
+                                        beyond.of(to));
         });
-    }
 }
 
 template <class V>

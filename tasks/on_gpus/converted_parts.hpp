@@ -6,7 +6,6 @@
 #include "kernels/on_stream.hpp"
 #include "runtime/engine/runtime_access.hpp"
 #include "runtime/storage/matrix_storage.hpp"
-#include "tasks/on_gpus/priorities.hpp"
 
 namespace basalt::detail {
 
@@ -20,14 +19,8 @@ void claim_tile_column(const MatrixStorage& storage, Index j, Place gpu) {
                              on_any_device([](Stream, View<T>) {}));
 }
 
-/// Of the task that converts columns of tile column j from `first` on. The first ones of all do not wait for others.
-inline TaskOptions arriving_part(TaskName name, Index j, Index first, Place gpu) {
-    const bool before_others = j == 0 && first == 0;
-    return {.name = name, .priority = before_others ? urgent : 0, .tile = {static_cast<int>(j)}, .place = gpu};
-}
-
-/// Parts of a tile column that are converted one by one, see GpuTuning::Conversion: of its `lines` rows or columns of
-/// so many elements each.
+/// Parts of a tile column that are converted one by one, see GpuTuning::Conversion: some of its `lines` rows or columns,
+/// each of that many elements.
 class ConvertedParts {
   public:
     ConvertedParts(const MatrixStorage& storage, Index lines, Index elements, std::size_t element_size)

@@ -66,6 +66,7 @@ TEMPLATE_TEST_CASE("the inverse and substitution solve for the same rows of U", 
 TEMPLATE_TEST_CASE("rows of U come from the inverses of diagonal blocks, and from substitution in them",
                    "[kernels][sanitize]", float, double) {
     check_solves_by_blocks<TestType>(twins, {0, 1, 5, 31, 32, 33, 64, 130});
+    check_solves_of_groups<TestType>(twins, 70, 3, 40);
 }
 
 TEMPLATE_TEST_CASE("one update covers a group of tile columns", "[kernels][sanitize]", float, double) {

@@ -110,7 +110,7 @@ void check_strips() {
         check<Method, Shape, true, T>(n, n % 2 == 0 ? all : some / 2 * 2, n % 3 == 0);
         check<Method, Shape, false, T>(n, n % 2 == 0 ? all : odd, n % 3 != 0);
     }
-    check<Method, Shape, true, T>(300, all, false);  // two units a warp, and more warps than solve
+    check<Method, Shape, true, T>(250, all, false);  // two units a warp
 }
 
 template <class Method, class T>
@@ -118,6 +118,7 @@ void check_shapes() {
     check_strips<Method, cuda_detail::StripShape<4, 2>, T>();
     check_strips<Method, cuda_detail::StripShape<4, 4>, T>();
     check_strips<Method, cuda_detail::StripShape<4, 8>, T>();
+    check_strips<Method, cuda_detail::StripShape<1, 4>, T>();
     check_strips<Method, cuda_detail::StripShape<1, 8>, T>();
 }
 

@@ -211,6 +211,7 @@ void run_on_gpu(PackColumns<T>, Stream stream, const TileGrid& grid, Index j, In
                 View<T> target) {
     assert(source.rows() == grid.rows() && source.cols() <= target.cols());
     assert(target.rows() == grid.padded_rows() && (target.col_stride() == 1 || target.cols() <= 1));
+    if (target.empty()) return;
     const StripWidths widths{grid.rows(), grid.first_col(j) + first, target.cols(), source.cols()};
     if (has_rows(source)) {
         copy_elements<T>(stream, source, target.block(0, 0, source.rows(), source.cols()));

@@ -99,6 +99,14 @@ __device__ __forceinline__ void solve_by_shares(const PanelView<T>& panel, const
 
 #pragma nv_diagnostic pop
 
+/// INFO and what the interchanges move, by one block, whose products in shared memory are no longer needed.
+template <class Shared>
+__device__ void report(int info, Index* info_out, const Index* pivots, RowMoves moves, Shared& shared) {
+    if (threadIdx.x == 0) *info_out = info;
+    __syncthreads();
+    find_row_moves(pivots, moves, reinterpret_cast<int4*>(shared.product.u));
+}
+
 /// The whole panel in one kernel: a team of blocks, one to an SM. Recursive: after leaf number i, of `width` columns,
 /// the columns of the subtree that ends with it update as many right of them. `moves`, of all or
 /// none of the pivots, gets what the interchanges move.
@@ -175,11 +183,7 @@ __global__ void __launch_bounds__(team_threads, 1)
     let_next_kernel_launch();
     team.enter(PanelState::barrier);
     team.arrive();  // no block leaves while others write to its shared memory
-    if (rank == 0) {
-        if (threadIdx.x == 0) *info_out = info;
-        __syncthreads();  // what lay in the memory of products is stored
-        find_row_moves(pivots, moves, reinterpret_cast<int4*>(reinterpret_cast<Shared*>(dynamic_shared())->product.u));
-    }
+    if (rank == 0) report(info, info_out, pivots, moves, *reinterpret_cast<Shared*>(dynamic_shared()));
     team.wait();
     team.leave();
 #endif

@@ -15,18 +15,20 @@ namespace basalt::cuda_detail {
 
 /// Kinds of teams, in which the first `warps` warps of a block eliminate `width` columns one by one.
 struct Clusters {
-    static constexpr bool in_cluster = true, holds_tall = false;
+    static constexpr bool in_cluster = true, holds_tall = false, follows = true;
     template <class T, int width, int warps>
     using Team = ClusterTeam<T, width, warps>;
 };
 struct Grids {
-    static constexpr bool in_cluster = false, holds_tall = true;  ///< panels of leaves that are less than 16 wide
+    static constexpr bool in_cluster = false, follows = false;
+    static constexpr bool holds_tall = true;  ///< panels of leaves that are less than 16 wide
     template <class T, int width, int warps>
     using Team = GridTeam<T, width>;
 };
 template <class Kind>
 struct Logged {
     static constexpr bool in_cluster = Kind::in_cluster, holds_tall = false;
+    static constexpr bool follows = false;  ///< the log begins with the kernel
     template <class T, int width, int warps>
     using Team = LoggedTeam<typename Kind::template Team<T, width, warps>>;
 };
@@ -69,7 +71,7 @@ struct Variant {
         }
         LaunchAttributes attributes{};
         cudaLaunchConfig_t shape = launch_shape(attributes, blocks, native(stream));
-        if (in_cluster) follow_closely(attributes, shape);
+        if (Kind::follows) follow_closely(attributes, shape);
         const auto memory = [&] {
             auto* const global = static_cast<typename Team::Global*>(workspace);
             if constexpr (std::is_same_v<typename Team::Memory, typename Team::Global*>) {

@@ -17,31 +17,29 @@ namespace {
 
 using namespace cuda_detail;
 
-/// With up to `warps` of them, and `resident` on a multiprocessor, which decides how many registers there are.
-template <int tiles, int ahead, int warps, int resident>
+constexpr int most_threads = most_warps * warp_lanes;
+
+/// `resident` blocks share a multiprocessor, which decides how many registers there are.
+template <int tiles, int ahead, int resident>
 struct Blocks : StripShape<tiles, ahead> {
-    static constexpr int threads = warps * warp_lanes, blocks = resident;
-    static constexpr Index rows = warps * units_a_warp * unit_rows;  ///< that they solve for, at most
+    static constexpr int on_multiprocessor = resident;
 };
 // An operand of floats takes twice the registers, since tensor cores do not multiply it.
 template <class T>
-constexpr int few_ahead = in_tensor_cores<T> ? 4 : 2;
+constexpr int many_ahead = in_tensor_cores<T> ? 8 : 4;
+
+// Few columns: the products of a step take less time in narrow strips.
 template <class T>
-constexpr int many_ahead = 2 * few_ahead<T>;
-constexpr int few_warps = most_warps / 2;
-// Of more strips than multiprocessors, two share one: one computes while the other waits.
-using Shared = Blocks<unit_tiles, 2, few_warps, 2>;
+using Narrow = Blocks<1, many_ahead<T>, 1>;
+// Many: L is read less often. Where strips outnumber multiprocessors, two share one: one computes while the other
+// waits.
 template <class T>
-using Wide = Blocks<unit_tiles, many_ahead<T>, few_warps, 1>;
-// Narrow strips take less time for the products of a step.
-template <class T>
-using Narrow = Blocks<1, many_ahead<T>, few_warps, 1>;
-template <class T>
-using NarrowAndTall = Blocks<1, few_ahead<T>, most_warps, 1>;
+using Wide = Blocks<unit_tiles, many_ahead<T>, 1>;
+using WideInPairs = Blocks<unit_tiles, 2, 2>;
 
 /// A block of threads a strip; strips of all tile columns are numbered in blockIdx.x.
 template <class Method, class Shape, bool wide, class T>
-__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
+__global__ void __launch_bounds__(most_threads, Shape::on_multiprocessor)
     solve_kernel(View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u, unsigned strips) {
     __shared__ StripMemory<T> shared;
     const Index column = blockIdx.x / strips, first = blockIdx.x % strips * Shape::cols;
@@ -80,21 +78,12 @@ bool at_once(Stream stream, const TileColumns<T>& u) {
     return u.columns * divide_up(u.width, Shape::cols) <= stream.context()->multiprocessors;
 }
 
-/// At most as many rows as most_rows() says.
+/// At most most_solved_rows rows. The shapes give equal bits.
 template <class Method, class T>
 void solve_at_once(Stream stream, View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u) {
-    if (at_once<Narrow<T>>(stream, u)) {
-        if (u.rows <= Narrow<T>::rows) return launch_solve<Method, Narrow<T>>(stream, l, inverses, w, u);
-        return launch_solve<Method, NarrowAndTall<T>>(stream, l, inverses, w, u);
-    }
+    if (at_once<Narrow<T>>(stream, u)) return launch_solve<Method, Narrow<T>>(stream, l, inverses, w, u);
     if (at_once<Wide<T>>(stream, u)) return launch_solve<Method, Wide<T>>(stream, l, inverses, w, u);
-    launch_solve<Method, Shared>(stream, l, inverses, w, u);
-}
-
-/// Of wide strips fewer: the rest is a product, which is faster, and a launch, which takes less time than it saves.
-template <class T>
-Index most_rows(Stream stream, const TileColumns<T>& u) {
-    return at_once<Narrow<T>>(stream, u) ? NarrowAndTall<T>::rows : Wide<T>::rows;
+    launch_solve<Method, WideInPairs>(stream, l, inverses, w, u);
 }
 
 /// Any number of rows: W_i - L_ij U_j goes where U_i will be.
@@ -108,9 +97,8 @@ void solve(Stream stream, View<const T> l, View<const T> inverses, TileColumns<c
         throw std::length_error("solve: leading dimension " + std::to_string(l.row_stride()) + " exceeds 32 bits in " +
                                 std::to_string(most_solved_rows) + " rows");
     }
-    const Index most = most_rows(stream, u);
-    for (Index first = 0; first < u.rows; first += most) {
-        const Index rows = std::min(most, u.rows - first);
+    for (Index first = 0; first < u.rows; first += most_solved_rows) {
+        const Index rows = std::min<Index>(most_solved_rows, u.rows - first);
         const TileColumns<T> part = u.row_range(first, rows);
         TileColumns<const T> right = w.row_range(first, rows);
         if (first > 0) {

@@ -17,7 +17,7 @@
 /// in turn, so that all have work while the triangle shrinks. Step i, of 32 rows:
 ///
 ///     the two warps that hold them    right_i -> shared memory
-///     eight warps                     U_i = L_ii^-1 right_i -> shared memory, U
+///     as many as there are tiles      U_i = L_ii^-1 right_i -> shared memory, U
 ///     all                             right_r -= L_ri U_i for the rows r below
 namespace basalt::cuda_detail {
 
@@ -25,13 +25,13 @@ constexpr int strip_cols = 32;
 constexpr int unit_rows = 16;
 constexpr int units_a_warp = 2;
 constexpr int warp_lanes = 32;
-constexpr int most_warps = 16;
+constexpr int most_warps = 8;
 constexpr int most_solved_rows = most_warps * units_a_warp * unit_rows;
 constexpr int solved_rows = static_cast<int>(inverted_block);  // of a step
 
-constexpr int tile_cols = 8;  // a unit is four tiles of 16 x 8, as tensor cores have them
+constexpr int tile_cols = 8;  // a unit is up to four tiles of 16 x 8, as tensor cores have them
 constexpr int unit_tiles = strip_cols / tile_cols;
-constexpr int solving_warps = solved_rows / unit_rows * unit_tiles;  // a tile of U_i each
+constexpr int solving_warps = solved_rows / unit_rows * unit_tiles;  // at most, a tile of U_i each
 constexpr int depth = 8;                                             // of one product of tiles
 constexpr int depths = solved_rows / depth;
 
@@ -282,6 +282,7 @@ struct DiagonalBlock {
 template <class Shape, bool wide, class T>
 struct Units {
     static constexpr int ahead = Shape::ahead, tiles = Shape::tiles;
+    static constexpr bool all = ahead == units_a_warp * depths;  // of a step's operands are fetched
     static_assert(units_a_warp == 2);
     Sums<T, tiles> minus_right[units_a_warp];
     OperandRows l[units_a_warp];
@@ -332,17 +333,11 @@ struct Units {
 
     /// The first operands of the update by the columns of L from `col` on, for the units from `first` on.
     BASALT_DEVICE void fetch(const Strip<T>& s, int col, int first) {
-        if constexpr (ahead > depths) {
-            BASALT_UNROLL
-            for (int n = 0; n < units_a_warp; ++n) {
-                if (n >= first) fetch_all(s, col, n);
-            }
-        } else {
-            const OperandRows rows = first == 0 ? l[0] : l[units_a_warp - 1];
-            BASALT_UNROLL
-            for (int d = 0; d < ahead; ++d) {
-                if (first < units_a_warp) operands[d] = rows.load<wide>(s.l, col + d * depth);
-            }
+        const OperandRows rows = first == 0 ? l[0] : l[units_a_warp - 1];
+        BASALT_UNROLL
+        for (int i = 0; i < ahead; ++i) {
+            if (all ? i / depths < first : first == units_a_warp) continue;
+            operands[i] = (all ? l[i / depths] : rows).template load<wide>(s.l, col + i % depths * depth);
         }
     }
 
@@ -357,7 +352,7 @@ struct Units {
             for (int d = 0; d < depths; ++d) {
                 multiply_add(thread, minus_right[n], operands[(n * depths + d) % ahead],
                              shared.solved + d * depth * shared_ld);
-                if (ahead > depths) continue;
+                if (all) continue;
                 const int next = d + ahead;
                 if (next < depths) operands[d % ahead] = l[n].load<wide>(s.l, col + next * depth);
                 if (next >= depths && n + 1 < units_a_warp) {
@@ -365,12 +360,6 @@ struct Units {
                 }
             }
         }
-    }
-
-  private:
-    BASALT_DEVICE void fetch_all(const Strip<T>& s, int col, int n) {
-        BASALT_UNROLL
-        for (int d = 0; d < depths; ++d) operands[(n * depths + d) % ahead] = l[n].load<wide>(s.l, col + d * depth);
     }
 };
 

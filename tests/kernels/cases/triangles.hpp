@@ -119,6 +119,47 @@ HostColumns<T> block_inverses(View<const T> l, Index gap) {
     return x;
 }
 
+/// A tile column has the same bits alone and in a group, whose strips the kernels may cut in another way.
+template <class T, class Kernels>
+void check_solves_of_groups(Kernels& kernels, Index k, Index columns, Index width) {
+    HostColumns<T> l = small_triangle<T>(k), w(columns, k, width, 2), u(columns, k, width, 3);
+    typename Kernels::template Memory<T> device_l(kernels, l.values), device_w(kernels, w.values),
+        together(kernels, u.values), alone(kernels, u.values);
+    const View<const T> triangle = l.on(device_l.data()).column(0);
+    const TileColumns<const T> right = w.on(device_w.data());
+    kernels(on_stream::solve_by_substitution<T>, triangle, right, u.on(together.data()));
+    for (Index j = 0; j < columns; ++j) {
+        const TileColumns<T> one = one_tile_column(u.on(alone.data()).column(j));
+        kernels(on_stream::solve_by_substitution<T>, triangle, one_tile_column(w.on(device_w.data()).column(j)), one);
+    }
+    INFO("k = " << k << ", " << columns << " columns of " << width);
+    REQUIRE(together.read() == alone.read());
+    // and in place
+    kernels(on_stream::solve_by_substitution<T>, triangle, right, w.on(device_w.data()));
+    const std::vector<T> in_place = device_w.read(), apart = together.read();
+    HostColumns<T> left = w, expected = u;
+    left.values = in_place;
+    expected.values = apart;
+    for (Index j = 0; j < columns; ++j) {
+        Index wrong = 0;
+        for (Index i = 0; i < k; ++i) {
+            for (Index c = 0; c < width; ++c) wrong += left.column(j)(i, c) != expected.column(j)(i, c) ? 1 : 0;
+        }
+        REQUIRE(wrong == 0);
+    }
+    for (Index j = 0; j < columns; ++j) {
+        const View<T> solved = w.column(j);
+        reference::trsm<T>(Side::left, Triangle::lower, Diagonal::unit, l.column(0), solved);
+        Index wrong = 0;
+        for (Index i = 0; i < k; ++i) {
+            for (Index c = 0; c < width; ++c) {
+                wrong += std::abs(expected.column(j)(i, c) - solved(i, c)) <= 16 * tolerance<T>(k) ? 0 : 1;
+            }
+        }
+        REQUIRE(wrong == 0);
+    }
+}
+
 /// Shapes with all leading dimensions even, which kernels read in pairs, and odd.
 template <class T, class Kernels>
 void check_solves_by_blocks(Kernels& kernels, std::vector<Index> orders) {

@@ -216,9 +216,7 @@ TEMPLATE_TEST_CASE("ill-conditioned matrices keep LAPACK's residual on real GPUs
 
 TEST_CASE("a triangle in a real GPU's memory is loaded, factored and stored there", "[cuda][large]") {
     if (gpus_here() == 0) SKIP(no_gpu);
-    basalt::Config config = machine(gpu_counts().back()).config();
-    config.tuning = tables_of_small_parts();
-    Runtime runtime(config);
+    Runtime runtime(machine(gpu_counts().back()).config());
     for (const CholeskyShape& shape : {CholeskyShape{1, {8, 8}, 8}, {300, {128, 128}, 64}, {777, {256, 1024}, 256}}) {
         check_arrays_on_gpu<double>(runtime, shape, gpu_array<double>);
         check_arrays_on_gpu<float>(runtime, shape, gpu_array<float>);

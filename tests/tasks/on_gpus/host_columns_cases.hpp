@@ -87,7 +87,7 @@ void check_arrays_on_gpu(Runtime& rt, const LuShape& shape, GpuArray make_array)
     const auto view = [m, n](T* values, bool rows) {
         return rows ? View<T>::row_major(values, m, n, n) : View<T>::column_major(values, m, n, m);
     };
-    Matrix<T> by_cores(rt, m, n, shape.tile), tiles(rt, m, n, shape.tile);
+    Matrix<T> by_cores(rt, m, n, shape.tile);
     by_cores.load(a.view());
     const std::vector<T> loaded = stored(by_cores);
     const auto options = gpu_alone(shape.panel_width);
@@ -105,6 +105,7 @@ void check_arrays_on_gpu(Runtime& rt, const LuShape& shape, GpuArray make_array)
                 for (Index i = 0; i < m; ++i) view(values.data(), from_rows)(i, j) = a(i, j);
             }
             auto source = make_array(values);
+            Matrix<T> tiles(rt, m, n, shape.tile);
             tiles.load(view(source.data(), from_rows), Place::gpu(0));
             CHECK(stored(tiles) == loaded);
             tiles.load(view(source.data(), from_rows), Place::gpu(0));

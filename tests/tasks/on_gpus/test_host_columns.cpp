@@ -280,6 +280,7 @@ TEMPLATE_TEST_CASE("arrays in a GPU's memory are loaded, factored and stored by 
                                          {33, 50, {16, 16}, 16},
                                          {64, 32, {16, 16}, 16},
                                          {150, 150, {192, 192}, 32},
+                                         {210, 240, {64, 200}, 32},
                                          {210, 300, {64, 200}, 32}}) {
                 check_arrays_on_gpu<TestType>(rt, shape,
                                               [](const std::vector<TestType>& v) { return HostArray<TestType>(v); });
