@@ -19,8 +19,8 @@ void claim_tile_column(const MatrixStorage& storage, Index j, Place gpu) {
                              on_any_device([](Stream, View<T>) {}));
 }
 
-/// Parts of a tile column that are converted one by one, see GpuTuning::Conversion: some of its `lines` rows or columns,
-/// each of that many elements.
+/// Parts of a tile column that are converted one by one, see GpuTuning::Conversion: some of its `lines` rows or
+/// columns, each of that many elements.
 class ConvertedParts {
   public:
     ConvertedParts(const MatrixStorage& storage, Index lines, Index elements, std::size_t element_size)
