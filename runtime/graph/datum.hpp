@@ -63,8 +63,8 @@ class VersionList {
 
 /// What the runtime knows of one contiguous allocation. What every access needs comes first, and the first
 /// version lies right behind it, so that all of it can be fetched from memory at once. Its place in memory is the
-/// DatumPool's and stays readable. With an odd number of
-/// cache lines (448 bytes with libstdc++) the lines that every access needs lie in all sets of the caches.
+/// DatumPool's and stays readable. With an odd number of cache lines (448 bytes with libstdc++) the lines that every
+/// access needs lie in all sets of the caches.
 struct alignas(64) Datum {
     Index rows = 0;
     std::int32_t cols = 0;

@@ -143,21 +143,23 @@ DealtWidths widths_of(const TileGrid& grid, TileDeal deal) {
     return {grid.rows(), grid.cols(), grid.shape().width, deal};
 }
 
-/// The padding of tile columns, or of a strip of one.
-template <class T, class Widths>
-__global__ void __launch_bounds__(cuda_detail::copy_threads) padding_kernel(TileColumns<T> target, Widths widths) {
-    const Index l = blockIdx.x, cols = widths.true_width(l), first_col = widths.first_col(l);
-    for (Index i = blockIdx.y; i < target.rows; i += gridDim.y) {
-        T* const row = target.data + l * target.stride + i * target.ld;
-        for (Index c = (i < widths.m ? cols : 0) + threadIdx.x; c < target.width; c += cuda_detail::copy_threads)
-            row[c] = T(i >= widths.m && c >= cols && first_col + c == i);
+/// The padding of some columns of a tile column.
+template <class T>
+__global__ void __launch_bounds__(cuda_detail::copy_threads) padding_kernel(View<T> target, StripWidths widths) {
+    for (Index i = blockIdx.y; i < target.rows(); i += gridDim.y) {
+        for (Index c = (i < widths.m ? widths.cols : 0) + threadIdx.x; c < target.cols();
+             c += cuda_detail::copy_threads)
+            target(i, c) = T(i >= widths.m && c >= widths.cols && widths.first + c == i);
     }
 }
 
-template <class T, class Widths>
-void pad(Stream stream, TileColumns<T> target, const Widths& widths) {
-    padding_kernel<T><<<cuda_detail::blocks(cuda_detail::padding_grid(target.columns, target.rows)),
-                        cuda_detail::copy_threads, 0, cuda_detail::native(stream)>>>(target, widths);
+/// Of rows that lie as they do in the tile column.
+template <class T>
+void pack_rows(Stream stream, View<const T> source, View<T> target, const StripWidths& widths) {
+    copy_elements<T>(stream, source, target.block(0, 0, source.rows(), source.cols()));
+    if (target.rows() == source.rows() && target.cols() == source.cols()) return;
+    padding_kernel<T><<<cuda_detail::blocks(cuda_detail::padding_grid(1, target.rows())), cuda_detail::copy_threads, 0,
+                        cuda_detail::native(stream)>>>(target, widths);
     cuda_detail::check_launch("padding_kernel", stream);
 }
 
@@ -165,18 +167,6 @@ void pad(Stream stream, TileColumns<T> target, const Widths& widths) {
 template <class T>
 bool has_rows(const View<T>& array) {
     return array.row_stride() != 1 && array.col_stride() == 1;
-}
-
-template <class T>
-void pack_rows(Stream stream, const TileGrid& grid, TileDeal deal, View<const T> source, TileColumns<T> target) {
-    const Index width = grid.shape().width;
-    for (Index l = 0; l < target.columns; ++l) {
-        const Index cols = dealt_width(grid, deal, l);
-        copy_elements<T>(stream, source.block(0, l * width, source.rows(), cols),
-                         target.column(l).block(0, 0, source.rows(), cols));
-    }
-    if (target.rows == grid.rows() && grid.cols() % width == 0) return;
-    pad<T>(stream, target, widths_of(grid, deal));
 }
 
 }  // namespace
@@ -187,9 +177,15 @@ void run_on_gpu(PackTileColumns<T>, Stream stream, const TileGrid& grid, TileDea
     assert(source.cols() == dealt_cols(grid, deal, target.columns) && source.rows() == grid.rows());
     assert(target.rows == grid.padded_rows());
     if (target.empty()) return;
-    if (has_rows(source)) return pack_rows<T>(stream, grid, deal, source, target);
-    assert(source.row_stride() == 1 || source.rows() <= 1);
     const Index width = grid.shape().width;
+    if (has_rows(source)) {
+        for (Index l = 0; l < target.columns; ++l) {
+            const View<const T> columns = source.block(0, l * width, source.rows(), dealt_width(grid, deal, l));
+            pack_columns<T>(stream, grid, deal.column(l), 0, columns, target.column(l));
+        }
+        return;
+    }
+    assert(source.row_stride() == 1 || source.rows() <= 1);
     transpose<T>(stream, {source.data(), source.col_stride(), source.col_stride() * width},
                  {target.data, target.ld, target.stride}, target.columns, {width, target.rows},
                  Packing<DealtWidths>{widths_of(grid, deal), target.rows});
@@ -213,11 +209,7 @@ void run_on_gpu(PackColumns<T>, Stream stream, const TileGrid& grid, Index j, In
     assert(target.rows() == grid.padded_rows() && (target.col_stride() == 1 || target.cols() <= 1));
     if (target.empty()) return;
     const StripWidths widths{grid.rows(), grid.first_col(j) + first, target.cols(), source.cols()};
-    if (has_rows(source)) {
-        copy_elements<T>(stream, source, target.block(0, 0, source.rows(), source.cols()));
-        if (target.rows() == source.rows() && target.cols() == source.cols()) return;
-        return pad<T>(stream, one_tile_column(target), widths);
-    }
+    if (has_rows(source)) return pack_rows<T>(stream, source, target, widths);
     assert(source.row_stride() == 1 || source.rows() <= 1);
     transpose<T>(stream, {source.data(), source.col_stride(), 0}, {target.data(), target.row_stride(), 0}, 1,
                  {target.cols(), target.rows()}, Packing<StripWidths>{widths, target.rows()});

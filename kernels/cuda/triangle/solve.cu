@@ -34,8 +34,8 @@ using Narrow = Blocks<1, many_ahead<T>, 1>;
 // Many: L is read less often. Where strips outnumber multiprocessors, two share one: one computes while the other
 // waits.
 template <class T>
-using Wide = Blocks<unit_tiles, many_ahead<T>, 1>;
-using WideInPairs = Blocks<unit_tiles, 2, 2>;
+using Broad = Blocks<unit_tiles, many_ahead<T>, 1>;
+using BroadByTwos = Blocks<unit_tiles, 2, 2>;
 
 /// A block of threads a strip; strips of all tile columns are numbered in blockIdx.x.
 template <class Method, class Shape, bool wide, class T>
@@ -82,8 +82,8 @@ bool at_once(Stream stream, const TileColumns<T>& u) {
 template <class Method, class T>
 void solve_at_once(Stream stream, View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u) {
     if (at_once<Narrow<T>>(stream, u)) return launch_solve<Method, Narrow<T>>(stream, l, inverses, w, u);
-    if (at_once<Wide<T>>(stream, u)) return launch_solve<Method, Wide<T>>(stream, l, inverses, w, u);
-    launch_solve<Method, WideInPairs>(stream, l, inverses, w, u);
+    if (at_once<Broad<T>>(stream, u)) return launch_solve<Method, Broad<T>>(stream, l, inverses, w, u);
+    launch_solve<Method, BroadByTwos>(stream, l, inverses, w, u);
 }
 
 /// Any number of rows: W_i - L_ij U_j goes where U_i will be.
