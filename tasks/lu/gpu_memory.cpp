@@ -29,6 +29,7 @@ GpuLuMemory<T>::GpuLuMemory(const Runtime& runtime, const TileGrid& grid, const 
     : gpus_(runtime.gpus()),
       rows_(grid.rows()),
       width_(grid.shape().width),
+      tile_cols_(grid.tile_cols()),
       nb_(std::min(choices.widths.width, width_)),
       block_(choices.coarse_width.value_or(0) <= 0 ? 0 : std::clamp(*choices.coarse_width, nb_, std::max(nb_, width_))),
       cores_factor_(choices.mode != LuMode::gpu),
@@ -57,7 +58,7 @@ ScratchLayout GpuLuMemory<T>::layout(Index columns, ScratchHome panels, GpuLuBuf
     constexpr Index blocks_at_once = 2;  // one is gathered while the other is multiplied by
     const Index inverses = cores_factor_ ? panels_ : 0, packed = cores_factor_ ? slots_ : 0;
     ScratchLayout all;
-    all.add(buffers.panels, PanelRing<T>::shape(slots_, rows_, nb_, panels));
+    all.add(buffers.panels, PanelRing<T>::shape(in_place(columns) ? 0 : slots_, rows_, nb_, panels));
     all.add(buffers.blocks, {.name = "block of panels",
                              .rows = rows_,
                              .cols = block_,

@@ -46,6 +46,10 @@ class GpuLuMemory {
     /// Panels that are on their way at once.
     Index panel_slots() const { return slots_; }
 
+    /// Whether panels are factored where they lie, and updates read them there: one GPU has all columns, no core needs
+    /// a panel, and there is one level of blocking. `columns`: tile columns that a GPU has at a time.
+    bool in_place(Index columns) const { return gpus_ == 1 && !cores_factor_ && block_ == 0 && columns >= tile_cols_; }
+
     /// The buffers, with `columns` tile columns on a GPU at a time. `panels`: where panels are on the host.
     ScratchLayout layout(Index columns, ScratchHome panels, GpuLuBuffers<T>& buffers) const;
 
@@ -56,7 +60,7 @@ class GpuLuMemory {
     /// Numbers (Index) of the workspace of products with `cols` columns; few where they are never made by slices.
     Index slice_numbers(Index cols) const;
 
-    const Index gpus_, rows_, width_;
+    const Index gpus_, rows_, width_, tile_cols_;
     const Index nb_, block_;
     const bool cores_factor_;  ///< some of the panels, or all
     const Index panels_, slots_;

@@ -11,6 +11,7 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const GpuLuPlan<T>& plan)
       block_width(plan.memory.block_width()),
       panel_slots(plan.memory.panel_slots()),
       fitting(plan.fitting),
+      in_place(plan.memory.in_place(fitting.group)),
       inverse_is_safe(lu.panels.size()) {
     // Panels pass through the host's memory where cores factor them, where memory is so short that they might have to
     // leave a GPU, and where GPUs do not reach each other.

@@ -22,6 +22,7 @@ struct GpuLuState {
     const Index block_width;  ///< of blocks of panels, see LuOptions::coarse_width
     const Index panel_slots;  ///< panels that are on their way at once
     const FittingColumns fitting;
+    const bool in_place;  ///< see GpuLuMemory
 
     std::vector<char> inverse_is_safe;  ///< by panel; written before the GPUs' tasks that read it are enqueued
 

@@ -113,16 +113,17 @@ void GpuLuTasks<T>::scale_back_before(Index tile_column) {
 
 template <class T>
 void GpuLuTasks<T>::broadcast(int k) {
+    if (g_.in_place) return;
     if (choices_.broadcast_from_host) {
         const auto send = [&](const AccessRecord& what) {
             gpu_data(rt_).broadcast(what, {urgent, k}, BroadcastRoute::from_source);
         };
-        send(read(ring_.rows(k)).record);
+        send(read(panel_rows(k)).record);
         send(read(moves(k)).record);
         if (!on_gpu(k)) send(read(inverse(k)).record);
         return;
     }
-    rt_.broadcast(ring_.rows(k), urgent, k);
+    rt_.broadcast(panel_rows(k), urgent, k);
     for (int g = 0; g < geometry_.gpus(); ++g) {
         rt_.prefetch(moves(k), Place::gpu(g), urgent, k);
         if (!on_gpu(k)) rt_.prefetch(inverse(k), Place::gpu(g), urgent, k);
@@ -134,32 +135,34 @@ void GpuLuTasks<T>::reload(int k) {
     ring_.take(k);
     const Panel& p = panel(k);
     host_copies(rt_).submit_fetch({.name = "reload", .priority = urgent, .tile = {k}, .step = k},
-                                  read(s_.region(p, p.first, rows())).record, write(ring_.rows(k)).record,
+                                  read(s_.region(p, p.first, rows())).record, write(panel_rows(k)).record,
                                   k % geometry_.gpus());
 }
 
 template <class T>
 void GpuLuTasks<T>::take_out(int j, Index top, int priority) {
     ring_.take(j);
+    if (g_.in_place) return;
     const Panel& p = panel(j);
     rt_.submit(
         {.name = "take out", .priority = priority, .tile = {j}, .step = j, .place = owner(j)},
-        read(s_.region(p, top, rows())), write(ring_.rows(j, top, rows())),
+        read(s_.region(p, top, rows())), write(panel_rows(j, top, rows())),
         on_any_device([](Stream stream, View<const T> a, View<T> to) { on_stream::copy_elements<T>(stream, a, to); }));
     tops_[static_cast<std::size_t>(j)] = top;
 }
 
 template <class T>
 void GpuLuTasks<T>::send_to_cores(int j) const {
-    if (!on_gpu(j)) rt_.prefetch(ring_.rows(j), Place::cpu(), urgent, j);
+    if (!on_gpu(j)) rt_.prefetch(panel_rows(j), Place::cpu(), urgent, j);
 }
 
 template <class T>
 void GpuLuTasks<T>::put_back(int k) {
+    if (g_.in_place) return;
     const Panel& p = panel(k);
     const Index top = tops_[static_cast<std::size_t>(k)];
     rt_.submit({.name = "put back", .priority = patience(k, put_back_first), .tile = {k}, .step = k, .place = owner(k)},
-               read(ring_.rows(k, top, rows())), readwrite(s_.region(p, top, rows())),
+               read(panel_rows(k, top, rows())), readwrite(s_.region(p, top, rows())),
                on_any_device(
                    [](Stream stream, View<const T> from, View<T> a) { on_stream::copy_elements<T>(stream, from, a); }));
 }
@@ -169,7 +172,7 @@ void GpuLuTasks<T>::put_back(int k) {
 template <class T>
 void GpuLuTasks<T>::factor(int k) {
     const Panel& p = panel(k);
-    rt_.submit(gang_panel(k, choices_.panel_team_for(rows() - p.first, p.width), urgent + 1), readwrite(ring_.rows(k)),
+    rt_.submit(gang_panel(k, choices_.panel_team_for(rows() - p.first, p.width), urgent + 1), readwrite(panel_rows(k)),
                write(s_.pivots_of(p)), [s = &s_, k](const Team& member, View<T> a, View<Index> pivots) {
                    Team team = member;
                    const Index info = panel_factor(team, a, pivots.data(), s->workspace);
@@ -181,7 +184,7 @@ template <class T>
 void GpuLuTasks<T>::prepare(int k) {
     const Panel& p = panel(k);
     rt_.submit({.name = "inverse", .priority = urgent, .tile = {k}, .step = k, .place = Place::cpu()},
-               read(ring_.rows(k, p.first, p.end())), write(inverse(k)),
+               read(panel_rows(k, p.first, p.end())), write(inverse(k)),
                [k, safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)]](View<const T> l, View<T> x) {
                    *safe = 1;
                    double norm = 0;  // that is too large
@@ -207,8 +210,8 @@ void GpuLuTasks<T>::update_on_cores(int k, int j) {
     const Panel& p = panel(k);
     const ScratchMatrix<T>& packed = g_.buffers.packed[ring_.slot(j)];
     rt_.submit({.name = "swap+solve", .priority = urgent, .tile = {k, j}, .step = k, .place = Place::cpu()},
-               read(ring_.rows(k, p.first, p.end())), read(s_.pivots_of(p)), write(packed.region()),
-               readwrite(ring_.rows(j, p.first, rows())),
+               read(panel_rows(k, p.first, p.end())), read(s_.pivots_of(p)), write(packed.region()),
+               readwrite(panel_rows(j, p.first, rows())),
                [](View<const T> l, View<const Index> pivots, View<T> u, View<T> a) {
                    swap_rows(a, pivots.data(), pivots.rows());
                    solve_and_pack<T>(l, nullptr, a.block(0, 0, l.rows(), a.cols()), u.data());
@@ -221,7 +224,7 @@ void GpuLuTasks<T>::update_on_cores(int k, int j) {
                     .tile = {k, j, static_cast<int>(begin / update_rows)},
                     .step = k,
                     .place = Place::cpu()},
-                   read(ring_.rows(k, begin, end)), read(packed.region()), readwrite(ring_.rows(j, begin, end)),
+                   read(panel_rows(k, begin, end)), read(packed.region()), readwrite(panel_rows(j, begin, end)),
                    [](View<const T> l, View<const T> u, View<T> a) { gemm_minus(a, l, u.data()); });
     }
 }
@@ -243,7 +246,7 @@ void GpuLuTasks<T>::factor_on_gpu(int k) {
     const auto* const designs = &device.tuning().panels;
     const int capability = capability_of(device.architecture());
     rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k}, .step = k, .place = owner(k)},
-               readwrite(ring_.rows(k)), write(result(k)), write(workspace.region()), write(moves(k)),
+               readwrite(panel_rows(k)), write(result(k)), write(workspace.region()), write(moves(k)),
                write(logs.empty() ? workspace.rows(0, 0, 0) : logs.region(k)),
                write(goes_alone(k) ? gate(k) : workspace.rows(0, 0, 0)),
                on_any_device([designs, capability](Stream stream, View<T> a, View<Index> numbers, View<Index> memory,

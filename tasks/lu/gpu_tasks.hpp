@@ -96,9 +96,13 @@ class GpuLuTasks {
         int last;
         Region<T> l;
         Index ld;
+        Index col;  ///< of the first panel's first column, in what they are part of
         Patience patience;
     };
-    Factors of_panel(int k) const { return {k, k + 1, ring_.rows(k), g_.nb, update_second}; }
+    Factors of_panel(int k) const {
+        if (g_.in_place) return {k, k + 1, panel_rows(k), tile_width(), panel(k).col_begin, update_second};
+        return {k, k + 1, panel_rows(k), g_.nb, 0, update_second};
+    }
 
     /// One GPU's part of a step.
     struct Part {
@@ -120,6 +124,11 @@ class GpuLuTasks {
     bool by_slices(Index rows, Index depth, Index cols) const;
     on_stream::RoomForOthers room_for_panel(const Part& part, Index rows_below, Index depth) const;
 
+    /// Rows of panel k where it is factored: in its buffer, or in the matrix.
+    Region<T> panel_rows(int k, Index begin, Index end) const {
+        return g_.in_place ? s_.region(panel(k), begin, end) : ring_.rows(k, begin, end);
+    }
+    Region<T> panel_rows(int k) const { return panel_rows(k, panel(k).first, rows()); }
     Index rows() const { return geometry_.rows(); }
     Index tile_width() const { return geometry_.tile_width(); }
     Region<T> inverse(int k) const {

@@ -47,9 +47,10 @@ void solve_by_slices(Stream stream, View<const float> l, TileColumns<float> w, T
 template <class T>
 void GpuLuTasks<T>::update_leading(int k, int next) {
     const Panel& p = panel(next);
-    const GpuColumns<T> columns{rows(), g_.nb, 0, p.width};
+    const GpuColumns<T> columns = g_.in_place ? GpuColumns<T>{rows(), tile_width(), p.col_begin, p.col_end()}
+                                              : GpuColumns<T>{rows(), g_.nb, 0, p.width};
     submit_update(of_panel(k), {.gpu = geometry_.owner(next), .leading = true, .gate = next, .cols = p.width}, columns,
-                  [&](AccessList& data) { data.readwrite(ring_.rows(next, panel(k).first, rows())); });
+                  [&](AccessList& data) { data.readwrite(panel_rows(next, panel(k).first, rows())); });
 }
 
 template <class T>
@@ -62,7 +63,7 @@ template <class T>
 void GpuLuTasks<T>::update_beyond(int k, int next) {
     const PanelBlock& block = block_of(k);
     rt_.broadcast(block_rows(k), patience(k, block_of_panels), k);
-    update_one_by_one({block.first, block.last, block_rows(k), g_.block_width, block_of_panels}, reach(k),
+    update_one_by_one({block.first, block.last, block_rows(k), g_.block_width, 0, block_of_panels}, reach(k),
                       end_of_group(), next);
 }
 
@@ -72,7 +73,7 @@ void GpuLuTasks<T>::gather(int k) {
     const int gpu = geometry_.owner(k);
     const bool first = block_of(k).first == k;
     AccessList data;
-    data.read(ring_.rows(k)).read(moves(k)).write(g_.buffers.rest_rows[static_cast<std::size_t>(gpu)].region());
+    data.read(panel_rows(k)).read(moves(k)).write(g_.buffers.rest_rows[static_cast<std::size_t>(gpu)].region());
     if (first) {
         data.write(block_rows(k));
     } else {
@@ -210,8 +211,8 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
                 .tile = {k},
                 .step = k,
                 .place = Place::gpu(part.gpu)},
-               data, on_any_device([=, ld = factors.ld](Stream stream, const DatumAddresses& at) {
-                   const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top_row * ld,
+               data, on_any_device([=, ld = factors.ld, col = factors.col](Stream stream, const DatumAddresses& at) {
+                   const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top_row * ld + col,
                                                            columns.rows - top_row, depth, ld);
                    const auto triangle = l.block(0, 0, depth, depth),
                               below = l.block(depth, 0, l.rows() - depth, depth);

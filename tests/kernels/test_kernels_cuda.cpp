@@ -66,7 +66,7 @@ TEMPLATE_TEST_CASE("rows of U come from the inverses of diagonal blocks, and fro
     if (gpu() == nullptr) SKIP(no_gpu);
     check_solves_by_blocks<TestType>(*gpu(), {0, 1, 5, 31, 32, 33, 64, 130});
     check_solves_of_groups<TestType>(*gpu(), 40, 2, 600);    // narrow strips and wide ones
-    check_solves_of_groups<TestType>(*gpu(), 300, 5, 1100);  // wide strips, and two to a multiprocessor
+    check_solves_of_groups<TestType>(*gpu(), 256, 5, 1100);  // wide strips, and two to a multiprocessor
 }
 
 TEMPLATE_TEST_CASE("one update covers a group of tile columns", "[cuda]", float, double) {
