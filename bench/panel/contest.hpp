@@ -130,8 +130,8 @@ class PanelContest {
     }
 
     void factor(Stream stream, View panel, PanelPlan plan, PanelLog log) {
-        basalt::on_stream::panel_factor<T>(stream, panel, pivots_.data(), info_.data(), workspace_.data(), plan, log,
-                                           {});
+        basalt::on_stream::panel_factor<T>(stream, panel, pivots_.data(), info_.data(), workspace_.data(), plan, {},
+                                           log, {});
     }
 
     void factor_greedily(Stream stream, View panel, PanelPlan plan, PanelLog log) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <basalt/product_precision.hpp>
+#include <basalt/tuning.hpp>
+
 #include "kernels/cuda/panel/leading_shape.hpp"
 #include "kernels/cuda/panel/plan.hpp"
 #include "kernels/on_stream/kernel.hpp"
@@ -18,16 +21,25 @@ struct PanelFits : Kernel<PanelFits<T>, bool(Index rows, const PanelPlan& plan)>
 template <class T>
 inline constexpr PanelFits<T> panel_fits{};
 
+/// Designs cluster and grid multiply the halves of panels wider than 256 columns outside their kernels: plainly, or, of
+/// floats, by slices where that pays (worth_splitting()).
+struct PanelProducts {
+    ProductPrecision precision = ProductPrecision::plain;
+    GpuSplitting splitting{};
+    void* workspace = nullptr;  ///< for slices: aligned to 256 bytes, split_workspace(m, n, n) bytes
+};
+
 template <class T>
-struct PanelFactor : Kernel<PanelFactor<T>, void(View<T> panel, Index* pivots, Index* info, void* workspace,
-                                                 const PanelPlan& plan, PanelLog log, RowMoves moves)> {};
+struct PanelFactor
+    : Kernel<PanelFactor<T>, void(View<T> panel, Index* pivots, Index* info, void* workspace, const PanelPlan& plan,
+                                  const PanelProducts& products, PanelLog log, RowMoves moves)> {};
 /// panel = P L U in place, LAPACK's getrf.
 ///
 /// `panel` is m x n, row-major, any m, n <= 1024. pivots[k], k < min(m, n), is the 0-based row of the panel that is
 /// exchanged with row k, in sequence. *info is LAPACK's INFO: 0, or the 1-based number of the first pivot that is
 /// exactly zero; the factorization is completed all the same. A NaN on the diagonal stays the pivot, a NaN below it is
 /// never chosen. The same input and plan give the same bits. `workspace` is aligned to 256 bytes and holds
-/// panel_workspace() bytes, of any contents; the CPU twin allocates its own.
+/// panel_workspace() bytes, of any contents; the CPU twin allocates its own, and multiplies plainly.
 ///
 /// `log` is cleared and records the states of the blocks: in double precision only, and neither for the design `steps`
 /// nor for what runs between kernels. `moves`, of all or none of the pivots, gets the moves of the interchanges, as

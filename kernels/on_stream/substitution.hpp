@@ -22,8 +22,11 @@ struct InvertDiagonalBlocks
 template <class T>
 inline constexpr InvertDiagonalBlocks<T> invert_diagonal_blocks{};
 
-/// Bytes of workspace, aligned to 8, that substitute_whole() needs for this number of right-hand sides.
-constexpr std::size_t whole_workspace(Index vectors) { return static_cast<std::size_t>(vectors) * 8; }
+/// Bytes of workspace, aligned to 8, that substitute_whole() needs for a triangle of this order.
+template <class T>
+constexpr std::size_t whole_workspace(Index order, Index vectors) {
+    return static_cast<std::size_t>(vectors) * (8 + static_cast<std::size_t>(order) * 2 * sizeof(T));
+}
 
 template <class T>
 struct SubstituteWhole : Kernel<SubstituteWhole<T>, void(Triangle triangle, MatrixOp op, const TriangleColumns<T>& t,

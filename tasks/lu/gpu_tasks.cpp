@@ -245,18 +245,24 @@ void GpuLuTasks<T>::factor_on_gpu(int k) {
     const Device& device = gpus_of(rt_).device(geometry_.owner(k));
     const auto* const designs = &device.tuning().panels;
     const int capability = capability_of(device.architecture());
+    // idle: the panel comes between two leading updates
+    const ScratchMatrix<Index>& slices = g_.buffers.lead_slices[gpu];
+    on_stream::PanelProducts products{choices_.products, rt_.tuning().gpu.lu.splitting};
     rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k}, .step = k, .place = owner(k)},
-               readwrite(panel_rows(k)), write(result(k)), write(workspace.region()), write(moves(k)),
-               write(logs.empty() ? workspace.rows(0, 0, 0) : logs.region(k)),
+               readwrite(panel_rows(k)), write(result(k)), write(workspace.region()), write(slices.region()),
+               write(moves(k)), write(logs.empty() ? workspace.rows(0, 0, 0) : logs.region(k)),
                write(goes_alone(k) ? gate(k) : workspace.rows(0, 0, 0)),
-               on_any_device([designs, capability](Stream stream, View<T> a, View<Index> numbers, View<Index> memory,
-                                                   View<Index> to, View<Index> log, View<Index>) {
+               on_any_device([designs, capability, products](Stream stream, View<T> a, View<Index> numbers,
+                                                             View<Index> memory, View<Index> slice_memory,
+                                                             View<Index> to, View<Index> log, View<Index>) {
                    Index* const pivots = numbers.data();
                    const auto plan = cuda_kernels::panel_plan(a.rows(), *designs, [&](const auto& tried) {
                        return capability >= cuda_kernels::lowest_capability(tried.design) &&
                               on_stream::panel_fits<T>(stream, a.rows(), tried);
                    });
-                   on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data(), plan,
+                   auto by = products;
+                   by.workspace = slice_memory.data();
+                   on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data(), plan, by,
                                               PanelLogs::log_in(log), RowMoves(to.data(), a.cols()));
                }));
     rt_.submit({.name = "pivots", .tile = {k}, .step = k, .place = Place::cpu()}, read(result(k)),

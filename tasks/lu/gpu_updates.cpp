@@ -166,7 +166,7 @@ on_stream::RoomForOthers GpuLuTasks<T>::room_for_panel(const Part& part, Index r
     const double panel_seconds =
         count(next.width) * (room.column_seconds + count(rows() - next.first) * room.element_seconds);
     const int products = slice_products(slicing_of(choices_.products).count);
-    const double column_seconds = products * count(rows_below * depth * tile_width()) / room.multiplications_a_second;
+    const double column_seconds = products * count(rows_below * depth) / room.multiplications_a_second;
     if (!(column_seconds > 0)) return {};
     return {static_cast<Index>(std::min(std::ceil(panel_seconds / column_seconds), 1e9)), room.multiprocessors};
 }
@@ -233,7 +233,7 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
                                solve_by_slices(stream, triangle, exchanged, u, precision, at[2], solved_at_once);
                                on_stream::update_by_slices(stream, below, u, a.row_range(depth, a.rows - depth),
                                                            precision, at[2], left);
-                               left.columns -= std::min(left.columns, a.columns);
+                               left.columns -= std::min(left.columns, a.columns * a.width);
                                return;
                            }
                        }

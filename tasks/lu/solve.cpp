@@ -237,6 +237,8 @@ void lu_prepare_solves(Runtime& runtime, const LuFactors<T>& lu) {
             "lu_prepare_solves: the factors belong to another runtime");
     const auto gpus = gpus_to_solve_on(*state->a, static_cast<std::size_t>(lu.rows()) * sizeof(T));
     if (gpus.empty()) return;
+    runtime.submit({.name = "permutation", .place = Place::cpu()}, read(state->pivots),
+                   [lu = state.get()](View<const Index>) { lu->permutation(); });
     const auto inverses = [&](Triangle triangle, Diagonal diagonal) {
         return std::make_shared<const DiagonalInverses<T>>(*state->a, gpus, lu.rows(), triangle, diagonal);
     };

@@ -67,6 +67,7 @@ void MixedSystem::begin(RightHandSides sides) {
 
 void MixedSystem::find(Vectors& correction) {
     factors.gives_residuals() ? factors.solve(residual, correction, next) : factors.solve(residual, correction);
+    if (b.k() == 1) return;  // it is not accepted, or nobody would ask
     for (Index c = 0; c < b.k(); ++c) {
         if (excess(c) <= 1) leave(c, correction);
     }
@@ -115,8 +116,11 @@ MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, in
     Vectors correction(system.b.n(), system.b.k());
     Sizes size = sizes_of(system, system.x);
     for (made = 0;; ++made) {
-        if (made == system.limit || !(system.worst_excess() > 1)) system.measure_if_carried();
-        const double excess = system.worst_excess();
+        double excess = system.worst_excess();
+        if (system.carried && (made == system.limit || !(excess > 1))) {
+            system.measure();
+            excess = system.worst_excess();
+        }
         if (excess <= 1) return MixedOutcome::refined;
         if (!std::isfinite(excess)) return MixedOutcome::breakdown;
         if (made == system.limit) return MixedOutcome::iteration_limit;

@@ -7,6 +7,7 @@
 #include "kernels/cpu/blas/serial.hpp"
 #include "kernels/cpu/products/gemv.hpp"
 #include "kernels/on_stream.hpp"
+#include "runtime/engine/runtime_access.hpp"
 #include "runtime/storage/matrix_storage.hpp"
 
 namespace basalt::detail {
@@ -21,17 +22,23 @@ void DoubleProduct::subtract(const Vectors& x, Vectors& y) {
     if (x.n() == 0 || x.k() == 0) return;
     if (k_ != x.k()) {
         k_ = x.k();
-        const Index size = x.n() * k_;
-        x_ = Array<double>(rt_, size, "x");
-        sums_.clear();
-        for (int i = 0; i < (deal_ != nullptr ? rt_.gpus() : 1); ++i) sums_.emplace_back(rt_, size, "residual");
-        if (deal_ != nullptr) {
-            zeros_ = Array<double>(rt_, size, "zeros");
-            std::fill_n(zeros_.host_overwrite().data(), size, 0.0);
-        }
+        make_arrays(x.n() * k_);
     }
     x.put(x_);
     deal_ != nullptr ? on_gpus(y) : on_cores(y);
+}
+
+void DoubleProduct::make_arrays(Index size) {
+    const int sums = deal_ != nullptr ? rt_.gpus() : 1;
+    x_ = {};
+    sums_.clear();
+    memory_ = PooledBuffer(pinned_memory(rt_), static_cast<std::size_t>((1 + sums) * size) * sizeof(double));
+    auto* next = static_cast<double*>(memory_.data());
+    x_ = Array<double>::wrap(rt_, next, size, "x");
+    for (int i = 0; i < sums; ++i) sums_.push_back(Array<double>::wrap(rt_, next += size, size, "residual"));
+    if (deal_ == nullptr) return;
+    zeros_ = Array<double>(rt_, size, "zeros");
+    std::fill_n(zeros_.host_overwrite().data(), size, 0.0);
 }
 
 /// A task for some rows of all tile columns, which are added in order.

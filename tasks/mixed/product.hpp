@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "runtime/memory/host_pool.hpp"
 #include "tasks/mixed/double_columns.hpp"
 #include "tasks/mixed/vectors.hpp"
 
@@ -25,7 +26,10 @@ class DoubleProduct {
     Runtime& rt_;
     const DoubleColumns& a_;
     const MatrixStorage* const deal_;
+    void make_arrays(Index size);
+
     Index k_ = 0;                      ///< vectors that the arrays are for
+    PooledBuffer memory_;              ///< of the next two: GPUs copy to and from it at full speed
     Array<double> x_;                  ///< n x k, row-major like the next
     std::vector<Array<double>> sums_;  ///< of the cores; or of each GPU
     Array<double> zeros_;              ///< for GPUs

@@ -133,7 +133,7 @@ void SubstitutionOnGpus<T>::solve_whole(const DiagonalInverses<T>& inverses, Mat
                 }
                 on_stream::substitute_whole<T>(stream, triangle, op, t,
                                                View<T>::row_major(static_cast<T*>(at[0]), order, vectors, x_width),
-                                               stream.scratch(on_stream::whole_workspace(vectors)));
+                                               stream.scratch(on_stream::whole_workspace<T>(order, vectors)));
             }));
     }
 }
@@ -169,7 +169,7 @@ void SubstitutionOnGpus<T>::submit_tile_column(Index j, Index column, const Part
                 t.order = t.width = part.width, t.ld = a_ld;
                 t.columns[0] = square.data(), t.inverses[0] = static_cast<const T*>(at[2]);
                 on_stream::substitute_whole<T>(stream, triangle, op, t, own_x,
-                                               stream.scratch(on_stream::whole_workspace(vectors)));
+                                               stream.scratch(on_stream::whole_workspace<T>(part.width, vectors)));
             } else if (plain) {
                 on_stream::solve_triangle<T>(stream, triangle, diagonal, square, own_x);
             } else {

@@ -65,6 +65,8 @@ class EmulatedBlock {
         // the block is alone, so that what is not there when it is looked for never will be
         int load_acquire(const int* counter) const { return *counter; }
         void store_release(int* counter, int value) const { *counter = value; }
+        std::uint64_t load_relaxed(const std::uint64_t* word) const { return *word; }
+        void store_relaxed(std::uint64_t* word, std::uint64_t value) const { *word = value; }
         void add_release(int* counter, int value) const { *counter += value; }
         int fetch_add(int* counter, int value) const { return std::exchange(*counter, *counter + value); }
         bool compare_exchange(int* counter, int& expected, int value) const {

@@ -71,8 +71,8 @@ inline Index aligned_gap(Index n) { return 4 + (4 - n % 4) % 4; }
 
 /// What the panel makes of `a`, in LAPACK's arrangement. Workspace and results hold rubbish before.
 template <class T, class Kernels>
-Factored<T> factor_panel(Kernels& kernels, const Dense<T>& a, PanelPlan plan, Index gap = -1,
-                         basalt::PanelLog log = {}) {
+Factored<T> factor_panel(Kernels& kernels, const Dense<T>& a, PanelPlan plan, Index gap = -1, basalt::PanelLog log = {},
+                         basalt::on_stream::PanelProducts products = {}) {
     RowMajor<T> panel(a, gap < 0 ? aligned_gap(a.n) : gap);
     const auto steps = static_cast<std::size_t>(std::min(a.m, a.n));
     typename Kernels::template Memory<T> memory(kernels, panel.values);
@@ -82,7 +82,7 @@ Factored<T> factor_panel(Kernels& kernels, const Dense<T>& a, PanelPlan plan, In
     typename Kernels::template Memory<unsigned char> workspace(
         kernels, std::vector<unsigned char>(basalt::cuda_kernels::panel_workspace(a.m, a.n), 0xb5));
     kernels(basalt::on_stream::panel_factor<T>, panel.on(memory.data()), pivots.data(), info.data(),
-            static_cast<void*>(workspace.data()), plan, log, basalt::RowMoves(moves.data(), count));
+            static_cast<void*>(workspace.data()), plan, products, log, basalt::RowMoves(moves.data(), count));
     panel.values = memory.read();
     CHECK(panel.gap_untouched());
     Factored<T> result{panel.dense(), pivots.read(), info.read()[0]};

@@ -52,11 +52,12 @@ class GreedyKernels : public CudaKernels {
     using CudaKernels::operator();
     template <class T>
     void operator()(basalt::on_stream::PanelFactor<T>, View<T> panel, Index* pivots, Index* info, void* workspace,
-                    const PanelPlan& plan, basalt::PanelLog log, basalt::RowMoves moves) {
+                    const PanelPlan& plan, const basalt::on_stream::PanelProducts& products, basalt::PanelLog log,
+                    basalt::RowMoves moves) {
         run([&](basalt::Stream stream) {
             const View<T> nothing = panel.block(0, 0, 0, 0);
             // *info = 0, and the log begun
-            basalt::on_stream::panel_factor<T>(stream, nothing, pivots, info, workspace, plan, log, {});
+            basalt::on_stream::panel_factor<T>(stream, nothing, pivots, info, workspace, plan, products, log, {});
             basalt::cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, plan.leaf_width,
                                                  plan.tallest_leaf, basalt::cuda_detail::FusedUpdate::greedy, log);
             basalt::on_stream::find_row_moves(stream, pivots, moves);
@@ -92,6 +93,35 @@ TEMPLATE_TEST_CASE("every design of the GPU panel takes the heights it is meant 
 TEMPLATE_TEST_CASE("the GPU panel factors as accurately as LAPACK demands", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_panel_ratios<TestType>(*gpu(), designs, few);
+}
+
+TEST_CASE("wide GPU panels of floats multiply by slices where that pays", "[cuda]") {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    using basalt::ProductPrecision;
+    for (const auto& [m, n] : Shapes{{600, 512}, {1500, 600}, {2600, 1024}}) {
+        const Dense<float> a = random_dense<float>(m, n, static_cast<unsigned>(m + n));
+        const auto bytes = basalt::split_workspace(m, n, n);
+        CudaKernels::Memory<unsigned char> workspace(*gpu(), std::vector<unsigned char>(bytes, 0xb5));
+        for (const PanelPlan plan : {PanelPlan{PanelDesign::cluster}, PanelPlan{PanelDesign::grid}}) {
+            const Factored<float> plain = factor_panel<float>(*gpu(), a, plan);
+            for (const ProductPrecision precision : {ProductPrecision::split_bf16, ProductPrecision::split_fp16}) {
+                const auto by_slices = [&](Index least_depth) {
+                    return factor_panel<float>(*gpu(), a, plan, -1, {},
+                                               {precision, {least_depth, 1}, workspace.data()});
+                };
+                INFO(m << " x " << n << ", " << text_of(plan) << ", " << name_of(precision));
+                const Factored<float> found = by_slices(256);
+                CHECK(found.info == 0);
+                REQUIRE(pivots_in_range(found));
+                CHECK(factor_ratio(a, found.lu, found.pivots) < 30);
+                CHECK(largest_multiplier(found.lu) <= 1);
+                const bool other_bits = found.lu.values != plain.lu.values,
+                           same_bits = by_slices(n).lu.values == plain.lu.values;
+                CHECK(other_bits);
+                CHECK(same_bits);
+            }
+        }
+    }
 }
 
 TEST_CASE("blocks of the GPU panel log their phases, and the factors do not change", "[cuda]") {

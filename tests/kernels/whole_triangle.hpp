@@ -108,7 +108,8 @@ void check_substitution_of_whole(Kernels& kernels) {
         typename Kernels::template Memory<T> a(kernels, problem.a.values), inverses(kernels, problem.inverses),
             x(kernels, problem.x.values);
         typename Kernels::template Memory<double> workspace(
-            kernels, std::vector<double>(on_stream::whole_workspace(problem.x.shape.width) / sizeof(double), 1.0));
+            kernels, std::vector<double>(
+                         on_stream::whole_workspace<T>(problem.order, problem.x.shape.width) / sizeof(double), 1.0));
         kernels(on_stream::substitute_whole<T>, problem.triangle, problem.op, problem.on(a.data(), inverses.data()),
                 problem.x.on(x.data()).column(0), static_cast<void*>(workspace.data()));
         REQUIRE(distance(x.read(), problem.expected) <= 8 * tolerance<T>(problem.order));

@@ -73,8 +73,8 @@ bool run_on_cpu(PanelFits<T>, Index, const PanelPlan&) {
 
 /// The gang panel (kernels/cpu/panel/panel.hpp) with a gang of one. The log's clock is std::chrono::steady_clock.
 template <class T>
-void run_on_cpu(PanelFactor<T>, View<T> panel, Index* pivots, Index* info, void*, const PanelPlan&, PanelLog log,
-                RowMoves moves) {
+void run_on_cpu(PanelFactor<T>, View<T> panel, Index* pivots, Index* info, void*, const PanelPlan&,
+                const PanelProducts&, PanelLog log, RowMoves moves) {
     assert(moves.count == 0 || moves.count == std::min(panel.rows(), panel.cols()));
     TeamBarrier barrier(1);
     Team team(0, barrier);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "kernels/cuda/common/warp_thread.cuh"
 #include "kernels/cuda/triangle/solve_strip.hpp"
 
@@ -65,6 +67,17 @@ struct BlockThread : WarpThread {
     __device__ void add_release(int* counter, int value) const {
         asm volatile("red.release.gpu.global.add.s32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
     }
+
+    // Words that say by themselves whether they are complete.
+    __device__ std::uint64_t load_relaxed(const std::uint64_t* word) const {
+        std::uint64_t value;
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+        return value;
+    }
+    __device__ void store_relaxed(std::uint64_t* word, std::uint64_t value) const {
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+    }
+
     __device__ int fetch_add(int* counter, int value) const { return atomicAdd(counter, value); }
     /// Where it fails, `expected` becomes the present value.
     __device__ bool compare_exchange(int* counter, int& expected, int value) const {

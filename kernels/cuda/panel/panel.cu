@@ -56,13 +56,13 @@ bool run_on_gpu(PanelFits<T>, Stream stream, Index rows, const PanelPlan& plan) 
 
 template <class T>
 void run_on_gpu(PanelFactor<T>, Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
-                const PanelPlan& plan, PanelLog log, RowMoves moves) {
+                const PanelPlan& plan, const PanelProducts& products, PanelLog log, RowMoves moves) {
     assert(panel.col_stride() == 1 || panel.cols() <= 1);
     assert(moves.count == 0 || moves.count == std::min(panel.rows(), panel.cols()));
     begin_log(stream, log);
     const bool resident = plan.design == PanelDesign::cluster || plan.design == PanelDesign::grid;
     if (resident && !panel.empty()) {
-        return cuda_detail::factor_resident<T>(stream, panel, pivots, info, workspace, plan, log, moves);
+        return cuda_detail::factor_resident<T>(stream, panel, pivots, info, workspace, plan, products, log, moves);
     }
     cuda_detail::clear(stream, info);
     if (panel.empty()) return;

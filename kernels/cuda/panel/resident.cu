@@ -4,12 +4,14 @@
 #include <cassert>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cuda/panel/recursion.cuh"
 #include "kernels/cuda/panel/resident_launch.cuh"
 #include "kernels/cuda/panel/shape.hpp"
 #include "kernels/cuda/panel/steps.hpp"
 #include "kernels/on_stream/matrix.hpp"
+#include "kernels/on_stream/products.hpp"
 #include "kernels/on_stream/rows.hpp"
 
 namespace basalt::cuda_detail {
@@ -96,6 +98,19 @@ struct ResidentLeaf {
     }
 };
 
+/// C -= A B between two halves of a panel.
+template <class T>
+void subtract_product(Stream stream, const on_stream::PanelProducts& products, View<const T> a, View<const T> b,
+                      View<T> c) {
+    if constexpr (std::is_same_v<T, float>) {
+        if (has_slices(products.precision) && worth_splitting(products.splitting, a.rows(), a.cols(), b.cols())) {
+            return on_stream::update_by_slices(stream, a, one_tile_column(b), one_tile_column(c), products.precision,
+                                               products.workspace, {});
+        }
+    }
+    subtract_plain_product<T>(stream, a, b, c);
+}
+
 }  // namespace
 
 template <class T>
@@ -111,7 +126,7 @@ std::size_t resident_workspace(Index cols) {
 
 template <class T>
 void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan,
-                     PanelLog log, RowMoves moves) {
+                     const on_stream::PanelProducts& products, PanelLog log, RowMoves moves) {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice", stream);
     assert(panel.row_stride() <= std::numeric_limits<int>::max() && panel.rows() <= std::numeric_limits<int>::max());
@@ -122,7 +137,9 @@ void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, v
     if (aligned && panel.cols() <= resident_cols) return leaf.launch(panel, pivots, info, moves);  // writes all of it
     clear(stream, info);
     if (aligned) {
-        factor_recursively<T>(stream, panel, leaf);
+        factor_recursively<T>(stream, panel, leaf, [&](View<const T> a, View<const T> b, View<T> c) {
+            subtract_product<T>(stream, products, a, b, c);
+        });
     } else {
         factor_by_steps<T>(stream, panel, pivots, info, workspace, 0);
     }
@@ -131,7 +148,9 @@ void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, v
 
 template bool resident_fits<float>(int, Index, PanelPlan);
 template bool resident_fits<double>(int, Index, PanelPlan);
-template void factor_resident(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog, RowMoves);
-template void factor_resident(Stream, View<double>, Index*, Index*, void*, PanelPlan, PanelLog, RowMoves);
+template void factor_resident(Stream, View<float>, Index*, Index*, void*, PanelPlan, const on_stream::PanelProducts&,
+                              PanelLog, RowMoves);
+template void factor_resident(Stream, View<double>, Index*, Index*, void*, PanelPlan, const on_stream::PanelProducts&,
+                              PanelLog, RowMoves);
 
 }  // namespace basalt::cuda_detail

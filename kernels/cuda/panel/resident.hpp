@@ -6,6 +6,7 @@
 #include <basalt/view.hpp>
 
 #include "kernels/cuda/panel/plan.hpp"
+#include "kernels/on_stream/panel.hpp"
 #include "kernels/panel_log.hpp"
 #include "kernels/row_moves.hpp"
 
@@ -28,6 +29,7 @@ std::size_t resident_workspace(Index cols);
 /// none of the pivots, gets what the interchanges move.
 template <class T>
 void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
-                     cuda_kernels::PanelPlan plan, PanelLog log, RowMoves moves);
+                     cuda_kernels::PanelPlan plan, const on_stream::PanelProducts& products, PanelLog log,
+                     RowMoves moves);
 
 }  // namespace basalt::cuda_detail

@@ -22,6 +22,7 @@ using cuda_detail::divide_up;
 
 constexpr int threads = cuda_detail::split_threads;
 constexpr int rows_a_block = cuda_detail::split_rows;
+constexpr Index cut_columns = 256;  // a product that is cut in a tile column is cut at a multiple of them
 
 /// Where slices are stored: element (row, col) of the l-th matrix's slice for product p is at[l * batch + p * slice +
 /// row * ld + col].
@@ -248,22 +249,29 @@ void update_by_short_slices(Stream stream, View<const float> l, TileColumns<cons
                                     operands.largest);
     split<Side::right, Slice, count>(stream, u, slicing, {operands.right, n, k * n, depth * n}, operands.largest);
 
-    const auto multiply = [&](Index first, Index columns) {
+    // columns [col, col + cols) of `columns` tile columns
+    const auto multiply = [&](Index first, Index columns, Index col, Index cols) {
+        if (columns == 0 || cols == 0) return;
         constexpr float minus_one = -1, one = 1;
-        check(cublasGemmStridedBatchedEx(
-                  static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_N, transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                  static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth), &minus_one,
-                  operands.right + first * depth * n, type_of<Slice>, static_cast<int>(n), depth * n, operands.left,
-                  type_of<Slice>, static_cast<int>(ld), 0, &one, c.data + first * c.stride, CUDA_R_32F,
-                  static_cast<int>(c.ld), c.stride, static_cast<int>(columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        check(cublasGemmStridedBatchedEx(static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_N,
+                                         transposed ? CUBLAS_OP_T : CUBLAS_OP_N, static_cast<int>(cols),
+                                         static_cast<int>(m), static_cast<int>(depth), &minus_one,
+                                         operands.right + first * depth * n + col, type_of<Slice>, static_cast<int>(n),
+                                         depth * n, operands.left, type_of<Slice>, static_cast<int>(ld), 0, &one,
+                                         c.data + first * c.stride + col, CUDA_R_32F, static_cast<int>(c.ld), c.stride,
+                                         static_cast<int>(columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
               "cublasGemmStridedBatchedEx", stream);
     };
-    const Index with_room = room.multiprocessors > 0 ? std::min(room.columns, c.columns) : 0;
+    const Index with_room = room.multiprocessors > 0 ? std::min(room.columns, c.columns * n) : 0;
+    const Index whole = with_room / n, part = std::min(divide_up(with_room % n, cut_columns) * cut_columns, n);
     if (with_room > 0) {
         const FewerMultiprocessors fewer(stream, room.multiprocessors);
-        multiply(0, with_room);
+        multiply(0, whole, 0, n);
+        multiply(whole, 1, 0, part);
     }
-    if (with_room < c.columns) multiply(with_room, c.columns - with_room);
+    if (whole == c.columns) return;
+    multiply(whole, 1, part, n - part);
+    multiply(whole + 1, c.columns - whole - 1, 0, n);
 }
 
 /// C -= A B^T by slices.

@@ -1,4 +1,5 @@
 #include <cassert>
+#include <cstdint>
 
 #include "kernels/cuda/common/block_thread.cuh"
 #include "kernels/cuda/common/launch.cuh"
@@ -41,28 +42,30 @@ __global__ void __launch_bounds__(order_of_blocks)
 }
 
 static_assert(cuda_detail::whole_order == substituted_block);
-static_assert(whole_workspace(1) == sizeof(cuda_detail::WholeCounters));
+static_assert(whole_workspace<float>(1, 1) == cuda_detail::WholeExchange<float>::words(1) * sizeof(std::uint64_t));
+static_assert(whole_workspace<double>(1, 1) == cuda_detail::WholeExchange<double>::words(1) * sizeof(std::uint64_t));
 
 /// Two thread blocks a multiprocessor in single precision: one waits for its elements while the other computes.
 template <MatrixOp op, class T>
 __global__ void __launch_bounds__(warp* cuda_detail::whole_warps, sizeof(T) == 4 ? 2 : 1)
-    whole_kernel(Triangle side, const __grid_constant__ TriangleColumns<T> t, View<T> x,
-                 cuda_detail::WholeCounters* counters) {
-    __shared__ cuda_detail::WholeMemory<T> memory;
+    whole_kernel(Triangle side, const __grid_constant__ TriangleColumns<T> t, View<T> x, std::uint64_t* exchange) {
+    extern __shared__ __align__(16) unsigned char raw[];
     const cuda_detail::BlockThread thread;
-    cuda_detail::WholeSubstitution<op, T, cuda_detail::BlockThread>(thread, memory, t, side, &x(0, blockIdx.y),
-                                                                    x.row_stride(), counters + blockIdx.y)
+    cuda_detail::WholeSubstitution<op, T, cuda_detail::BlockThread>(
+        thread, *reinterpret_cast<cuda_detail::WholeMemory<T>*>(raw), t, side, &x(0, blockIdx.y), x.row_stride(),
+        exchange + blockIdx.y * cuda_detail::WholeExchange<T>::words(t.order))
         .run();
 }
 
 template <MatrixOp op, class T>
-void launch_whole(Stream stream, Triangle side, const TriangleColumns<T>& t, View<T> x,
-                  cuda_detail::WholeCounters* counters) {
+void launch_whole(Stream stream, Triangle side, const TriangleColumns<T>& t, View<T> x, std::uint64_t* exchange) {
     const int blocks = cuda_detail::whole_blocks(t.order, t.width);
+    constexpr std::size_t bytes = sizeof(cuda_detail::WholeMemory<T>);
+    cuda_detail::allow_shared(reinterpret_cast<const void*>(whole_kernel<op, T>), bytes, stream);
     cuda_detail::in_parts(x.cols(), cuda_detail::most_blocks_yz, [&](Index c, Index vectors) {
-        whole_kernel<op, T>
-            <<<cuda_detail::blocks(cuda_detail::whole_grid(blocks, vectors)), warp * cuda_detail::whole_warps, 0,
-               native(stream)>>>(side, t, x.block(0, c, x.rows(), vectors), counters + c);
+        whole_kernel<op, T><<<cuda_detail::blocks(cuda_detail::whole_grid(blocks, vectors)),
+                              warp * cuda_detail::whole_warps, bytes, native(stream)>>>(
+            side, t, x.block(0, c, x.rows(), vectors), exchange + c * cuda_detail::WholeExchange<T>::words(t.order));
         cuda_detail::check_launch("whole_kernel", stream);
     });
 }
@@ -87,13 +90,13 @@ void run_on_gpu(SubstituteWhole<T>, Stream stream, Triangle triangle, MatrixOp o
                 View<T> x, void* workspace) {
     assert(t.order == x.rows());
     if (x.empty()) return;
-    cuda_detail::check(cudaMemsetAsync(workspace, 0, whole_workspace(x.cols()), native(stream)), "cudaMemsetAsync",
-                       stream);
-    auto* const counters = static_cast<cuda_detail::WholeCounters*>(workspace);
+    cuda_detail::check(cudaMemsetAsync(workspace, 0, whole_workspace<T>(t.order, x.cols()), native(stream)),
+                       "cudaMemsetAsync", stream);
+    auto* const exchange = static_cast<std::uint64_t*>(workspace);
     if (op == MatrixOp::plain) {
-        launch_whole<MatrixOp::plain>(stream, triangle, t, x, counters);
+        launch_whole<MatrixOp::plain>(stream, triangle, t, x, exchange);
     } else {
-        launch_whole<MatrixOp::transposed>(stream, triangle, t, x, counters);
+        launch_whole<MatrixOp::transposed>(stream, triangle, t, x, exchange);
     }
 }
 

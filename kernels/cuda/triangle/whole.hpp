@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include <basalt/triangle.hpp>
 
@@ -17,9 +19,10 @@
 /// ends with any number of blocks at a time. Left-looking, since a block then writes nothing but its own rows: there
 /// is no order of additions to keep, and equal input gives equal bits.
 ///
-/// Blocks are solved one after the other, so one counter says how many are solved. The thread that raises it does so
-/// with release, after its block has written its part of x and met. A thread that sees the counter with acquire may
-/// read x by plain loads, and so may its block after a barrier.
+/// Blocks pass on what they have solved in words of 8 bytes, which carry 4 bytes of the solution and a tag that says
+/// so. A word is written and read at once, and each is looked at for itself: no order between words is needed, so
+/// relaxed accesses suffice, and a block has the solution as soon as it sees that it is there. The chain of blocks
+/// decides the time: D_i^-1 waits in shared memory from the beginning.
 ///
 /// Written without CUDA so that a test can run it on the host: `Thread` is a thread of the block.
 namespace basalt::cuda_detail {
@@ -38,53 +41,101 @@ BASALT_DEVICE constexpr int whole_blocks(Index order, Index width) {
 
 template <class T>
 struct WholeMemory {
-    T vector[whole_order];
+    alignas(16) T inverse[whole_order][whole_order];  ///< D_i^-1
+    T solved[2][whole_order];          ///< of another block, in turn: others may still read the former one
+    T vector[whole_order];             ///< x_i, then the brackets above
     T sums[whole_warps][whole_order];  ///< of transposed products: each warp's
     int ticket;
-    int solved[2];  ///< what the counter was, in turn: others may still read the former value
 };
 
-/// Of one right-hand side; both begin at 0.
-struct WholeCounters {
-    int drawn, solved;
+/// In the GPU's memory, for one right-hand side: how many tickets are drawn, then the words of the solution. All begin
+/// at 0.
+template <class T>
+class WholeExchange {
+  public:
+    static constexpr int words_an_element = static_cast<int>(sizeof(T) / sizeof(std::uint32_t));
+
+    BASALT_DEVICE static constexpr Index words(Index order) { return 1 + order * words_an_element; }
+
+    BASALT_DEVICE explicit WholeExchange(std::uint64_t* words) : words_(words) {}
+
+    template <class Thread>
+    BASALT_DEVICE int draw(const Thread& thread) const {
+        return thread.fetch_add(reinterpret_cast<int*>(words_), 1);
+    }
+
+    template <class Thread>
+    BASALT_DEVICE void put(const Thread& thread, Index i, T value) const {
+        std::uint32_t parts[words_an_element];
+        std::memcpy(parts, &value, sizeof(T));
+        BASALT_UNROLL
+        for (int w = 0; w < words_an_element; ++w) thread.store_relaxed(word(i, w), tag | parts[w]);
+    }
+
+    /// Whether the element is there.
+    template <class Thread>
+    BASALT_DEVICE bool get(const Thread& thread, Index i, T& value) const {
+        std::uint32_t parts[words_an_element];
+        bool complete = true;
+        BASALT_UNROLL
+        for (int w = 0; w < words_an_element; ++w) {
+            const std::uint64_t read = thread.load_relaxed(word(i, w));
+            complete = complete && (read & tag) != 0;
+            parts[w] = static_cast<std::uint32_t>(read);
+        }
+        std::memcpy(&value, parts, sizeof(T));
+        return complete;
+    }
+
+  private:
+    static constexpr std::uint64_t tag = std::uint64_t{1} << 32;
+
+    BASALT_DEVICE std::uint64_t* word(Index i, int w) const { return words_ + 1 + i * words_an_element + w; }
+
+    std::uint64_t* words_;
 };
 
 template <MatrixOp op, class T, class Thread>
 class WholeSubstitution {
   public:
     BASALT_DEVICE WholeSubstitution(const Thread& thread, WholeMemory<T>& memory, const TriangleColumns<T>& triangle,
-                                    Triangle side, T* x, Index x_stride, WholeCounters* counters)
+                                    Triangle side, T* x, Index x_stride, std::uint64_t* exchange)
         : thread_(thread),
           memory_(memory),
           t_(triangle),
           x_(x),
           x_stride_(x_stride),
-          counters_(counters),
+          exchange_(exchange),
           ascending_((side == Triangle::lower) != transposed),
           blocks_(whole_blocks(triangle.order, triangle.width)),
           blocks_a_column_(whole_blocks(triangle.width, triangle.width)) {}
 
     BASALT_DEVICE void run() {
-        if (is_first()) memory_.ticket = thread_.fetch_add(&counters_->drawn, 1);
+        if (thread_.warp == 0 && thread_.lane == 0) memory_.ticket = exchange_.draw(thread_);
         thread_.sync();
         const int ticket = memory_.ticket;
         const Block own = block(ticket);
+        copy_inverse(own);
+        const int row = row_of_sum();
+        if (row < own.order) memory_.vector[row] = x_[(own.first + row) * x_stride_];
         for (int step = 0; step < ticket; ++step) {
             const Block other = block(step);
             load(transposed ? other : own, transposed ? own : other);
-            wait_until_solved(step);
-            add_product(x_ + other.first * x_stride_, x_stride_, other.order);
+            T* const solved = memory_.solved[step % 2];
+            fetch(other, solved);
+            thread_.sync();
+            add_product(solved, other.order);
         }
-        load_inverse(own);
+        thread_.template wait_for_own_copies<0>();
         const T sum = add_up();
-        const int row = row_of_sum();
-        if (row < own.order) memory_.vector[row] = x_[(own.first + row) * x_stride_] - sum;
+        if (row < own.order) memory_.vector[row] -= sum;
         thread_.sync();
-        add_product(memory_.vector, 1, own.order);
+        load_inverse(own);
+        add_product(memory_.vector, own.order);
         const T solution = add_up();
-        if (row < own.order) x_[(own.first + row) * x_stride_] = solution;
-        thread_.sync();
-        if (is_first()) thread_.store_release(&counters_->solved, ticket + 1);
+        if (row >= own.order) return;
+        exchange_.put(thread_, own.first + row, solution);
+        x_[(own.first + row) * x_stride_] = solution;
     }
 
   private:
@@ -97,8 +148,6 @@ class WholeSubstitution {
         Index first;
         int order, column, col;
     };
-
-    BASALT_DEVICE bool is_first() const { return thread_.warp == 0 && thread_.lane == 0; }
 
     /// The block that is solved in step `step`.
     BASALT_DEVICE Block block(int step) const {
@@ -114,9 +163,18 @@ class WholeSubstitution {
         load(t_.columns[cols.column] + rows.first * t_.ld + cols.col, t_.ld, rows.order, cols.order);
     }
 
-    BASALT_DEVICE void load_inverse(const Block& own) {
-        load(t_.inverses[own.column] + own.col * whole_order, whole_order, own.order, own.order);
+    /// Starts to copy D_i^-1.
+    BASALT_DEVICE void copy_inverse(const Block& own) const {
+        constexpr int at_once = 16 / static_cast<int>(sizeof(T)), copies = whole_order / at_once;
+        const T* const from = t_.inverses[own.column] + own.col * whole_order;
+        for (int i = thread_.warp * whole_lanes + thread_.lane; i < own.order * copies;
+             i += whole_warps * whole_lanes) {
+            thread_.template copy<at_once>(memory_.inverse[0] + i * at_once, from + i * at_once);
+        }
+        thread_.commit_copies();
     }
+
+    BASALT_DEVICE void load_inverse(const Block& own) { load(memory_.inverse[0], whole_order, own.order, own.order); }
 
     BASALT_DEVICE void load(const T* from, Index ld, int rows, int cols) {
         const int top = thread_.warp * whole_rows;
@@ -131,25 +189,22 @@ class WholeSubstitution {
         }
     }
 
-    BASALT_DEVICE void wait_until_solved(int step) {
-        if (step < solved_) return;
-        if (thread_.warp == 0) {
-            int now = thread_.load_acquire(&counters_->solved);
-            for (; now <= step; now = thread_.load_acquire(&counters_->solved)) thread_.pause();
-            if (thread_.lane == 0) memory_.solved[turn_] = now;
-        }
-        thread_.sync();
-        solved_ = memory_.solved[turn_];
-        turn_ ^= 1;
+    /// Waits for a block's part of the solution, each warp for some elements.
+    BASALT_DEVICE void fetch(const Block& other, T* to) const {
+        const int i = thread_.warp * whole_rows + thread_.lane;
+        if (thread_.lane >= whole_rows || i >= other.order) return;
+        T value;
+        while (!exchange_.get(thread_, other.first + i, value)) thread_.pause();
+        to[i] = value;
     }
 
     /// sums += the loaded elements, or their transpose, times the first n elements of y; the others are not read.
-    BASALT_DEVICE void add_product(const T* y, Index stride, int n) {
+    BASALT_DEVICE void add_product(const T* y, int n) {
         T factors[factors_a_lane];
         BASALT_UNROLL
         for (int q = 0; q < factors_a_lane; ++q) {
             const int i = transposed ? thread_.warp * whole_rows + q : thread_.lane + q * whole_lanes;
-            factors[q] = i < n ? y[i * stride] : T(0);
+            factors[q] = i < n ? y[i] : T(0);
         }
         BASALT_UNROLL
         for (int q = 0; q < whole_rows; ++q) {
@@ -220,12 +275,11 @@ class WholeSubstitution {
     const TriangleColumns<T>& t_;
     T* const x_;
     const Index x_stride_;
-    WholeCounters* const counters_;
+    const WholeExchange<T> exchange_;
     const bool ascending_;
     const int blocks_, blocks_a_column_;
     T elements_[whole_rows][whole_parts];
     T sums_[sums_a_lane] = {};
-    int solved_ = 0, turn_ = 0;
 };
 
 }  // namespace basalt::cuda_detail

@@ -119,7 +119,7 @@ void check_rounded_products(Kernels& kernels) {
         typename Kernels::template Memory<float> device_c(kernels, c.values);
         kernels(on_stream::update_by_slices, View<const float>(l.on(device_l.data()).column(0)),
                 TileColumns<const float>(u.on(device_u.data())), c.on(device_c.data()), products,
-                static_cast<void*>(workspace.data()), on_stream::RoomForOthers{1, 32});
+                static_cast<void*>(workspace.data()), on_stream::RoomForOthers{50, 32});
         HostColumns<float> result = c;
         result.values = device_c.read();
         const double error = largest_error(result, c, l, u);
