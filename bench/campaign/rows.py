@@ -14,7 +14,7 @@ RESULTS = FOLDER.parent / "results"
 DEFAULTS = {
     "broadcast_from_host": False, "chunk_bytes": 0, "coarse_width": -1, "emulated": False, "gpu_memory": 0,
     "gpu_panels_below": -1, "in_place": False, "lookahead": -1, "looking": "chosen", "narrow_at_end": True,
-    "panel_threads": 0, "rows_on_cores": False, "single_update_task": False, "split_products": True,
+    "panel_threads": 0, "products": "", "rows_on_cores": False, "single_update_task": False, "split_products": True,
     "substitution": "auto", "tf32": False, "triangle": "lower",
 }
 

@@ -42,21 +42,25 @@ class CancellingGenerator final : public Generator<double> {
     mutable std::atomic<int> blocks_ = 0;
 };
 
-/// Cancels after delays up to the time that a solution takes, and twice that. The answer is right, or the call throws
-/// Cancelled and nothing else; so does the next wait() at most.
+/// Cancels after delays up to the time that a solution takes, and twice that, until all were tried and one had an
+/// effect. The answer is right, or the call throws Cancelled and nothing else; so does the next wait() at most.
 void check_cancelled_anywhere(Runtime& runtime, const MixedOptions& options, const Dense<double>& a) {
     const Dense<double> b = random_dense<double>(a.n, 1, 131);
     Matrix<double> in_tiles = to_tiles(runtime, a, {64, 64}), right = to_tiles(runtime, b), x(runtime, a.n, 1);
     int cancelled = 0;
+    Clock::duration usual{};
     const auto solve = [&](Clock::duration delay) {
         std::promise<Clock::time_point> begun;
         const std::jthread canceller([&runtime, delay, begin = begun.get_future()]() mutable {
             std::this_thread::sleep_until(begin.get() + delay);
             runtime.cancel();
         });
-        begun.set_value(Clock::now());
+        const Clock::time_point begin = Clock::now();
+        begun.set_value(begin);
         try {
-            return std::optional(mixed_solve(runtime, in_tiles, right, x, options));
+            const MixedResult result = mixed_solve(runtime, in_tiles, right, x, options);
+            usual = Clock::now() - begin;  // which other work on the machine changes
+            return std::optional(result);
         } catch (const Cancelled&) {
             ++cancelled;
             return std::optional<MixedResult>();
@@ -64,9 +68,10 @@ void check_cancelled_anywhere(Runtime& runtime, const MixedOptions& options, con
     };
     const Clock::time_point begin = Clock::now();
     mixed_solve(runtime, in_tiles, right, x, options);
-    const Clock::duration usual = Clock::now() - begin;
-    for (int round = 0; round < 60; ++round) {
-        const auto result = solve(round * usual / 30);
+    usual = Clock::now() - begin;
+    constexpr int delays = 60, most_rounds = 20 * delays;
+    for (int round = 0; round < delays || (cancelled == 0 && round < most_rounds); ++round) {
+        const auto result = solve(round % delays * usual / 30);
         try {
             runtime.wait();
         } catch (const Cancelled&) {
