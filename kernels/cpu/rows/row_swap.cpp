@@ -47,11 +47,18 @@ template <class T>
 void RowPermutation::apply(View<T> a, T* scratch) const {
     assert(a.col_stride() == 1 || a.cols() <= 1);
     const auto row = [&](Index i) { return a.data() + rows_[static_cast<std::size_t>(i)] * a.row_stride(); };
+    const auto copy = [cols = a.cols()](const T* from, T* to) {
+        if (cols == 1) {
+            *to = *from;  // a call would take longer than the rest
+        } else {
+            std::copy_n(from, cols, to);
+        }
+    };
     Index begin = 0;
     for (const Index end : cycle_ends_) {
-        std::copy_n(row(begin), a.cols(), scratch);
-        for (Index i = begin; i + 1 < end; ++i) std::copy_n(row(i + 1), a.cols(), row(i));
-        std::copy_n(scratch, a.cols(), row(end - 1));
+        copy(row(begin), scratch);
+        for (Index i = begin; i + 1 < end; ++i) copy(row(i + 1), row(i));
+        copy(scratch, row(end - 1));
         begin = end;
     }
 }
