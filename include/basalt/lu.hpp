@@ -51,8 +51,9 @@ struct LuOptions {
     bool solve_by_inverse = true;
     /// GPUs, single precision: how the trailing updates multiply; nothing: split_bf16, unless a tuning file asks for
     /// split_fp16 (GpuTuning::Lu::least_fp16_order). With tf32, bf16 and fp16 the factors are only as
-    /// accurate as that; panels and triangular solves stay in single precision. Mode cpu multiplies in single
-    /// precision: UsageError there for products that are less accurate (is_single_in_lu()), and for matrices of double.
+    /// accurate as that; panels and triangular solves stay in single precision. With slices, large products inside
+    /// panels are made by them, too. Mode cpu multiplies in single precision: UsageError there for products that are
+    /// less accurate (is_single_in_lu()), and for matrices of double.
     std::optional<ProductPrecision> products = std::nullopt;
     /// GPUs, for comparison: the host or the GPU that factored a panel sends it to each GPU, as in the paper. Otherwise
     /// it goes from GPU to GPU.
@@ -117,8 +118,8 @@ template <class T>
 void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b);
 
 /// Makes later calls of lu_solve() with these factors faster, for few right-hand sides and factors that are on GPUs:
-/// the inverses of small blocks on the diagonals of L and U are computed once. Submits tasks and returns at once; does
-/// nothing where cores would solve. Not while another thread solves with the factors.
+/// the inverses of small blocks on the diagonals of L and U are computed once, and the permutation is composed. Submits
+/// tasks and returns at once; does nothing where cores would solve. Not while another thread solves with the factors.
 template <class T>
 void lu_prepare_solves(Runtime& runtime, const LuFactors<T>& lu);
 

@@ -250,7 +250,7 @@ struct GpuTuning {
         GpuDeal deal;
         GpuInPlace in_place;
         GpuNarrowing narrowing;  ///< mode gpu
-        GpuSplitting splitting;  ///< of updates
+        GpuSplitting splitting;  ///< of updates, and of products inside panels
         /// With at most this many rows below the panel, one kernel makes interchanges, solve and product for the next
         /// panel's columns, if the GPU has it and it takes their shape. Not with inverses, in TF32 or by slices.
         /// 0: never.

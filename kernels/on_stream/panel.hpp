@@ -22,7 +22,7 @@ template <class T>
 inline constexpr PanelFits<T> panel_fits{};
 
 /// Designs cluster and grid multiply the halves of panels wider than 256 columns outside their kernels: plainly, or, of
-/// floats, by slices where that pays (worth_splitting()).
+/// floats, by slices where worth_splitting() says so.
 struct PanelProducts {
     ProductPrecision precision = ProductPrecision::plain;
     GpuSplitting splitting{};
@@ -38,7 +38,7 @@ struct PanelFactor
 /// `panel` is m x n, row-major, any m, n <= 1024. pivots[k], k < min(m, n), is the 0-based row of the panel that is
 /// exchanged with row k, in sequence. *info is LAPACK's INFO: 0, or the 1-based number of the first pivot that is
 /// exactly zero; the factorization is completed all the same. A NaN on the diagonal stays the pivot, a NaN below it is
-/// never chosen. The same input and plan give the same bits. `workspace` is aligned to 256 bytes and holds
+/// never chosen. The same input, plan and products give the same bits. `workspace` is aligned to 256 bytes and holds
 /// panel_workspace() bytes, of any contents; the CPU twin allocates its own, and multiplies plainly.
 ///
 /// `log` is cleared and records the states of the blocks: in double precision only, and neither for the design `steps`

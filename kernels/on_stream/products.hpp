@@ -19,11 +19,10 @@ struct UpdateTrailing : Kernel<UpdateTrailing<T>, void(View<const T> l, TileColu
 template <class T>
 inline constexpr UpdateTrailing<T> update_trailing{};
 
-/// Multiprocessors that a product leaves to kernels of other streams, as far as it can: the first `columns` columns of
-/// the matrix, about, are multiplied without them. A product by tensor cores otherwise keeps all multiprocessors until
-/// it ends.
+/// Multiprocessors that a product leaves to kernels of other streams, as far as it can: about the first `cols` columns
+/// of C are multiplied without them. A product by tensor cores otherwise keeps all multiprocessors until it ends.
 struct RoomForOthers {
-    Index columns = 0;
+    Index cols = 0;
     int multiprocessors = 0;
 };
 

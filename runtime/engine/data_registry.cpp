@@ -212,14 +212,19 @@ void DataRegistry::wait_at_home(Datum& datum, Scope& home, Submission::Contents 
     }
 }
 
-/// Whether no task uses the datum any more, nor a former version of it: then there is nothing to wait for. Completed
-/// tasks are seen with acquire, so what they wrote and released is, too. Says no where it would take more to know.
-bool DataRegistry::is_unused(Datum& datum, Scope& home) {
+/// Gives the contents up if no task uses the datum any more, nor a former version of it: then there is nothing to wait
+/// for. Completed tasks are seen with acquire, so that what they wrote is visible. Says no where it would take more to
+/// know.
+bool DataRegistry::abandon_if_unused(Datum& datum, Scope& home) {
     const std::lock_guard guard(home.order.lock);
     if (datum.home_order != home.order.id || datum.shares_memory || !datum.former.empty()) return false;
     if (in_use(graph_, *datum.current)) return false;
-    const std::lock_guard retired_guard(datum.retired_lock);
-    return datum.retired_versions == 0;
+    {
+        const std::lock_guard retired_guard(datum.retired_lock);
+        if (datum.retired_versions > 0) return false;
+    }
+    datum.current->abandon();  // a thread that needs room on a device must not begin to save what ends now
+    return true;
 }
 
 /// The datum's memory is used through it from now on. Unless the contents are to be at home they are given up.
@@ -277,7 +282,7 @@ void DataRegistry::give_up(Datum* datum) {
     if (used_here || (datum->renameable && !may_wait_here(*datum))) return destroy_when_unused(datum, home);
     const DatumOwner owned(datum);
     using Contents = Submission::Contents;
-    if (!datum->borrowed && is_unused(*datum, home)) return graph_.unwritten().forget(*datum->current);
+    if (!datum->borrowed && abandon_if_unused(*datum, home)) return graph_.unwritten().forget(*datum->current);
     try {
         wait_at_home(*datum, home, datum->borrowed ? Contents::at_home : Contents::anywhere);
     } catch (const DeviceError& error) {  // a lost device: what it held is gone, its users are still waited for

@@ -56,7 +56,7 @@ class DataRegistry {
     bool used_around_here(const Datum& datum) const;
     bool may_wait_here(const Datum& datum);
     void wait_at_home(Datum& datum, Scope& home, Submission::Contents contents);
-    bool is_unused(Datum& datum, Scope& home);
+    bool abandon_if_unused(Datum& datum, Scope& home);
     void destroy_when_unused(Datum* datum, Scope& home);
     void destroy_block(Datum& block);
     void give_up(Datum* datum);

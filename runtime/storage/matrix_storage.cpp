@@ -1,6 +1,7 @@
 #include "runtime/storage/matrix_storage.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
@@ -95,6 +96,7 @@ void MatrixStorage::adopt(Index j, int gpu, void* memory) {
     gpu_data(*runtime_).adopt(*datum(j), gpu, memory);
     adopted_.gpu = gpu;
     adopted_.bytes += column_bytes();
+    adopted_.aligned = adopted_.aligned && reinterpret_cast<std::uintptr_t>(memory) % 16 == 0;
 }
 
 void* MatrixStorage::column(Index j) const {

@@ -55,6 +55,7 @@ class MatrixStorage {
     struct Adopted {
         std::optional<int> gpu;
         std::size_t bytes = 0;
+        bool aligned = true;  ///< to 16 bytes
     };
     const Adopted& adopted() const { return adopted_; }
     /// The user gets that memory back when all tasks submitted so far have run. The tile columns must not be used

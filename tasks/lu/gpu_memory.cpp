@@ -1,6 +1,7 @@
 #include "tasks/lu/gpu_memory.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "kernels/cpu/products/gemm.hpp"
 #include "kernels/cuda/panel/plan.hpp"
@@ -22,10 +23,19 @@ Index numbers_for(std::size_t bytes) { return static_cast<Index>((bytes + sizeof
 
 bool is_emulated(const Runtime& runtime) { return gpus_of(runtime).device(0).emulated(); }
 
+/// Whether the rows of all panels begin at multiples of 16 bytes, if tile columns do.
+template <class T>
+bool panels_are_aligned(const TileGrid& grid, const PanelWidths& widths) {
+    constexpr Index unit = 16 / sizeof(T);
+    const std::vector<Panel> panels = cut_panels(grid, widths);
+    return grid.shape().width % unit == 0 &&
+           std::all_of(panels.begin(), panels.end(), [](const Panel& panel) { return panel.col_begin % unit == 0; });
+}
+
 }  // namespace
 
 template <class T>
-GpuLuMemory<T>::GpuLuMemory(const Runtime& runtime, const TileGrid& grid, const LuChoices& choices)
+GpuLuMemory<T>::GpuLuMemory(const Runtime& runtime, const TileGrid& grid, const LuChoices& choices, bool aligned)
     : gpus_(runtime.gpus()),
       rows_(grid.rows()),
       width_(grid.shape().width),
@@ -33,6 +43,8 @@ GpuLuMemory<T>::GpuLuMemory(const Runtime& runtime, const TileGrid& grid, const 
       nb_(std::min(choices.widths.width, width_)),
       block_(choices.coarse_width.value_or(0) <= 0 ? 0 : std::clamp(*choices.coarse_width, nb_, std::max(nb_, width_))),
       cores_factor_(choices.mode != LuMode::gpu),
+      may_be_in_place_(gpus_ == 1 && !cores_factor_ && block_ == 0 && aligned &&
+                       panels_are_aligned<T>(grid, choices.widths)),
       panels_(count_panels(grid, choices.widths)),
       slots_(std::clamp<Index>(panels_, 1, std::max<Index>(choices.lookahead, 1) + 2)),
       scaled_(choices.scales_columns<T>() ? grid.tile_cols() : 0),

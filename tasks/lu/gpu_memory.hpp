@@ -14,7 +14,7 @@ namespace basalt::detail {
 template <class T>
 struct GpuLuBuffers {
     // by slot
-    std::vector<ScratchMatrix<T>> panels;  ///< m x nb, in the matrix's rows
+    std::vector<ScratchMatrix<T>> panels;  ///< m x nb, in the matrix's rows; none where panels stay in the matrix
     std::vector<ScratchMatrix<T>> blocks;  ///< m x block_width, in the matrix's rows: two, or none
     std::vector<ScratchMatrix<T>> packed;  ///< packed U of a column that cores update
     // by panel
@@ -29,7 +29,7 @@ struct GpuLuBuffers {
     std::vector<ScratchMatrix<T>> lead_rows;             ///< the exchanged top rows of the leading column
     std::vector<ScratchMatrix<T>> rest_rows;             ///< those of the GPU's other columns
     std::vector<ScratchMatrix<Index>> panel_workspaces;  ///< of the panels that the GPU factors
-    std::vector<ScratchMatrix<Index>> lead_slices;       ///< workspace of products by slices, leading column
+    std::vector<ScratchMatrix<Index>> lead_slices;       ///< workspace of products by slices, leading column and panel
     std::vector<ScratchMatrix<Index>> rest_slices;       ///< the same for the other columns
 };
 
@@ -38,7 +38,8 @@ struct GpuLuBuffers {
 template <class T>
 class GpuLuMemory {
   public:
-    GpuLuMemory(const Runtime& runtime, const TileGrid& grid, const LuChoices& choices);
+    /// `aligned`: whether tile columns on GPUs begin at multiples of 16 bytes.
+    GpuLuMemory(const Runtime& runtime, const TileGrid& grid, const LuChoices& choices, bool aligned = true);
 
     Index panel_width() const { return nb_; }
     /// Columns of a block of panels with two levels of blocking; 0 with one.
@@ -47,8 +48,9 @@ class GpuLuMemory {
     Index panel_slots() const { return slots_; }
 
     /// Whether panels are factored where they lie, and updates read them there: one GPU has all columns, no core needs
-    /// a panel, and there is one level of blocking. `columns`: tile columns that a GPU has at a time.
-    bool in_place(Index columns) const { return gpus_ == 1 && !cores_factor_ && block_ == 0 && columns >= tile_cols_; }
+    /// a panel, there is one level of blocking, and the kernels that fetch 16 bytes at a time find panels aligned.
+    /// `columns`: tile columns that a GPU has at a time.
+    bool in_place(Index columns) const { return may_be_in_place_ && columns >= tile_cols_; }
 
     /// The buffers, with `columns` tile columns on a GPU at a time. `panels`: where panels are on the host.
     ScratchLayout layout(Index columns, ScratchHome panels, GpuLuBuffers<T>& buffers) const;
@@ -63,6 +65,7 @@ class GpuLuMemory {
     const Index gpus_, rows_, width_, tile_cols_;
     const Index nb_, block_;
     const bool cores_factor_;  ///< some of the panels, or all
+    const bool may_be_in_place_;
     const Index panels_, slots_;
     const Index scaled_;  ///< tile columns that are scaled: all or none
     const bool by_slices_;

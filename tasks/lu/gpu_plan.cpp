@@ -50,7 +50,7 @@ LuChoices completed(Runtime& runtime, const TileGrid& grid, const LuChoices& mad
 template <class T>
 GpuLuPlan<T>::GpuLuPlan(Runtime& runtime, const MatrixStorage& matrix, const LuChoices& made)
     : choices(completed<T>(runtime, matrix.grid(), made)),
-      memory(runtime, matrix.grid(), choices),
+      memory(runtime, matrix.grid(), choices, matrix.adopted().aligned),
       fitting(fitting_columns(
           runtime, matrix.grid(), sizeof(T), [&](Index columns) { return memory.workspace(columns); },
           matrix.adopted())) {

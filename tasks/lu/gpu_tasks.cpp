@@ -113,7 +113,7 @@ void GpuLuTasks<T>::scale_back_before(Index tile_column) {
 
 template <class T>
 void GpuLuTasks<T>::broadcast(int k) {
-    if (g_.in_place) return;
+    if (g_.in_place) return;  // on one GPU
     if (choices_.broadcast_from_host) {
         const auto send = [&](const AccessRecord& what) {
             gpu_data(rt_).broadcast(what, {urgent, k}, BroadcastRoute::from_source);
@@ -245,9 +245,9 @@ void GpuLuTasks<T>::factor_on_gpu(int k) {
     const Device& device = gpus_of(rt_).device(geometry_.owner(k));
     const auto* const designs = &device.tuning().panels;
     const int capability = capability_of(device.architecture());
-    // idle: the panel comes between two leading updates
-    const ScratchMatrix<Index>& slices = g_.buffers.lead_slices[gpu];
-    on_stream::PanelProducts products{choices_.products, rt_.tuning().gpu.lu.splitting};
+    const ScratchMatrix<Index>& slices = g_.buffers.lead_slices[gpu];  // the panel comes between two leading updates
+    on_stream::PanelProducts products{.splitting = rt_.tuning().gpu.lu.splitting};
+    if (is_single_in_lu(choices_.products)) products.precision = choices_.products;
     rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k}, .step = k, .place = owner(k)},
                readwrite(panel_rows(k)), write(result(k)), write(workspace.region()), write(slices.region()),
                write(moves(k)), write(logs.empty() ? workspace.rows(0, 0, 0) : logs.region(k)),

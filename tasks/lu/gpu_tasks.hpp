@@ -35,7 +35,7 @@ class GpuLuTasks {
     ColumnPlace reach(int k) const;
     bool ends_block(int k) const { return !blocks_.empty() && block_of(k).last == k + 1; }
 
-    // --- data on their way ---
+    // --- data on their way; where panels are factored in place (GpuLuMemory), panels stay where they are ---
 
     /// From now on tasks work on the columns of that group.
     void enter_group(const ColumnGroup& group);
@@ -69,7 +69,7 @@ class GpuLuTasks {
     /// A(k:, k) = P L U on the GPU that has the columns, and the row moves. Pivots and INFO go to the host; no GPU
     /// waits for that.
     void factor_on_gpu(int k);
-    /// The step on the next panel alone, in its buffer, so that it can be factored first.
+    /// The step on the next panel alone, where it is factored, so that it can be factored first.
     void update_leading(int k, int next);
     /// The step on all columns of the group from `first` to `end`, a task for each GPU; the first step has one for each
     /// tile column, see update_one_by_one(). `next`: the panel whose leading update precedes, if any.
@@ -96,7 +96,7 @@ class GpuLuTasks {
         int last;
         Region<T> l;
         Index ld;
-        Index col;  ///< of the first panel's first column, in what they are part of
+        Index col;  ///< first column of L in its datum
         Patience patience;
     };
     Factors of_panel(int k) const {

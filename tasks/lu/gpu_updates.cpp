@@ -233,7 +233,7 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
                                solve_by_slices(stream, triangle, exchanged, u, precision, at[2], solved_at_once);
                                on_stream::update_by_slices(stream, below, u, a.row_range(depth, a.rows - depth),
                                                            precision, at[2], left);
-                               left.columns -= std::min(left.columns, a.columns * a.width);
+                               left.cols -= std::min(left.cols, a.columns * a.width);
                                return;
                            }
                        }

@@ -55,6 +55,13 @@ struct LuState {
     std::function<void(const Panel&)> factored;  ///< see lu_factor_observed(); may be empty
     PooledBuffer packed_slab;                    ///< for each tile column, room for the packed rows of U of a block
 
+  private:
+    Index packed_size_ = 0;
+    std::once_flag permutation_made_;
+    RowPermutation permutation_;
+
+    // Last, since their destruction waits for the tasks that use what is above.
+  public:
     std::shared_ptr<MatrixStorage> a;
     Array<Index> pivots;                     ///< wraps pivot_numbers; stands for panel_info too
     std::vector<DatumHandle> packed;         ///< one a tile column
@@ -67,11 +74,6 @@ struct LuState {
     const RowPermutation& permutation();
     Region<T> packed_region(Index tile_column) const;
     Index packed_size() const { return packed_size_; }
-
-  private:
-    Index packed_size_ = 0;
-    std::once_flag permutation_made_;
-    RowPermutation permutation_;
 };
 
 extern template struct LuState<float>;

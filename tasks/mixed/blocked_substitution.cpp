@@ -95,7 +95,7 @@ void BlockedSubstitution::finish(const Vectors& b, Vectors& x, Vectors& rest, co
                                  const std::vector<double>& scales) {
     inverse_scales_.clear();
     for (const double scale : scales) inverse_scales_.push_back(1 / scale);
-    b.put(residual_);
+    b.put(residual_.host_overwrite());
     sweep(Direction::backward, v);
     const TileGrid& grid = a_.grid();
     for (Index j = 0; j < grid.tile_cols(); ++j) {
@@ -106,7 +106,7 @@ void BlockedSubstitution::finish(const Vectors& b, Vectors& x, Vectors& rest, co
         }
     }
     rest = Vectors(b.n(), b.k());
-    rest.take(residual_);
+    rest.take(residual_.host_view());
 }
 
 /// Each block of the diagonal: solve, update the next blocks, send the first of them to the cores, update the rest.

@@ -67,7 +67,7 @@ void MixedSystem::begin(RightHandSides sides) {
 
 void MixedSystem::find(Vectors& correction) {
     factors.gives_residuals() ? factors.solve(residual, correction, next) : factors.solve(residual, correction);
-    if (b.k() == 1) return;  // it is not accepted, or nobody would ask
+    if (b.k() == 1) return;  // it is not accepted yet: refine() has looked
     for (Index c = 0; c < b.k(); ++c) {
         if (excess(c) <= 1) leave(c, correction);
     }

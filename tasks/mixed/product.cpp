@@ -7,7 +7,6 @@
 #include "kernels/cpu/blas/serial.hpp"
 #include "kernels/cpu/products/gemv.hpp"
 #include "kernels/on_stream.hpp"
-#include "runtime/engine/runtime_access.hpp"
 #include "runtime/storage/matrix_storage.hpp"
 
 namespace basalt::detail {
@@ -21,21 +20,18 @@ constexpr Index elements_a_product_task = Index{1} << 18;  // 2 MB: a fraction o
 void DoubleProduct::subtract(const Vectors& x, Vectors& y) {
     if (x.n() == 0 || x.k() == 0) return;
     if (k_ != x.k()) {
+        make_arrays(x.n() * x.k());
         k_ = x.k();
-        make_arrays(x.n() * k_);
     }
-    x.put(x_);
+    x.put(x_.host_overwrite());
     deal_ != nullptr ? on_gpus(y) : on_cores(y);
 }
 
 void DoubleProduct::make_arrays(Index size) {
-    const int sums = deal_ != nullptr ? rt_.gpus() : 1;
-    x_ = {};
+    k_ = 0;
+    x_ = PinnedArray<double>(rt_, size, "x");
     sums_.clear();
-    memory_ = PooledBuffer(pinned_memory(rt_), static_cast<std::size_t>((1 + sums) * size) * sizeof(double));
-    auto* next = static_cast<double*>(memory_.data());
-    x_ = Array<double>::wrap(rt_, next, size, "x");
-    for (int i = 0; i < sums; ++i) sums_.push_back(Array<double>::wrap(rt_, next += size, size, "residual"));
+    for (int i = 0; i < (deal_ != nullptr ? rt_.gpus() : 1); ++i) sums_.emplace_back(rt_, size, "residual");
     if (deal_ == nullptr) return;
     zeros_ = Array<double>(rt_, size, "zeros");
     std::fill_n(zeros_.host_overwrite().data(), size, 0.0);
@@ -43,7 +39,7 @@ void DoubleProduct::make_arrays(Index size) {
 
 /// A task for some rows of all tile columns, which are added in order.
 void DoubleProduct::on_cores(Vectors& y) {
-    y.put(sums_.front());
+    y.put(sums_.front().host_overwrite());
     const TileGrid& grid = a_.grid();
     const Index n = a_.order(), height = std::max<Index>(8, elements_a_product_task / n);
     for (Index begin = 0; begin < n; begin += height) {
@@ -72,7 +68,7 @@ void DoubleProduct::on_cores(Vectors& y) {
                        }
                    });
     }
-    y.take(sums_.front());
+    y.take(sums_.front().host_view());
 }
 
 /// Each GPU adds up the products of its tile columns; the host adds up the GPUs' sums.
@@ -103,7 +99,7 @@ void DoubleProduct::on_gpus(Vectors& y) {
                    }));
     }
     for (std::size_t gpu = 0; gpu < sums_.size(); ++gpu) {
-        if (begun[gpu]) y.add(sums_[gpu]);
+        if (begun[gpu]) y.add(sums_[gpu].host_view());
     }
 }
 

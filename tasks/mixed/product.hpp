@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "runtime/memory/host_pool.hpp"
 #include "tasks/mixed/double_columns.hpp"
 #include "tasks/mixed/vectors.hpp"
+#include "tasks/on_gpus/pinned_array.hpp"
 
 namespace basalt::detail {
 
@@ -20,19 +20,17 @@ class DoubleProduct {
     void subtract(const Vectors& x, Vectors& y);
 
   private:
+    void make_arrays(Index size);
     void on_cores(Vectors& y);
     void on_gpus(Vectors& y);
 
     Runtime& rt_;
     const DoubleColumns& a_;
     const MatrixStorage* const deal_;
-    void make_arrays(Index size);
-
-    Index k_ = 0;                      ///< vectors that the arrays are for
-    PooledBuffer memory_;              ///< of the next two: GPUs copy to and from it at full speed
-    Array<double> x_;                  ///< n x k, row-major like the next
-    std::vector<Array<double>> sums_;  ///< of the cores; or of each GPU
-    Array<double> zeros_;              ///< for GPUs
+    Index k_ = 0;                            ///< vectors that the arrays are for
+    PinnedArray<double> x_;                  ///< n x k, row-major like the next
+    std::vector<PinnedArray<double>> sums_;  ///< of the cores; or of each GPU
+    Array<double> zeros_;                    ///< for GPUs
 };
 
 }  // namespace basalt::detail

@@ -79,20 +79,12 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
     return sum;
 }
 
-void Vectors::put(const Array<double>& array) const {
-    if (!values_.empty()) std::copy(values_.begin(), values_.end(), array.host_overwrite().data());
-}
+void Vectors::put(const View<double>& to) const { std::copy(values_.begin(), values_.end(), to.data()); }
 
-void Vectors::take(const Array<double>& array) {
-    if (values_.empty()) return;
-    const View<double> from = array.host_view();
-    std::copy_n(from.data(), values_.size(), values_.begin());
-}
+void Vectors::take(const View<const double>& from) { std::copy_n(from.data(), values_.size(), values_.begin()); }
 
-void Vectors::add(const Array<double>& array) {
-    if (values_.empty()) return;
-    const double* const from = array.host_view().data();
-    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += from[i];
+void Vectors::add(const View<const double>& from) {
+    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += from.data()[i];
 }
 
 void Vectors::add(const Vectors& other) {

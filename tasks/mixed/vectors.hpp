@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include "basalt/array.hpp"
+#include <basalt/view.hpp>
+
 #include "tasks/mixed/scaling.hpp"
 
 namespace basalt::detail {
@@ -29,10 +30,10 @@ class Vectors {
     /// The Euclidean norm of vector c, which does not overflow.
     double length(Index c) const;
 
-    /// Writes the numbers to an array of the runtime's, of as many elements.
-    void put(const Array<double>& array) const;
-    void take(const Array<double>& array);
-    void add(const Array<double>& array);
+    /// From and to the elements of an array, of which there are as many.
+    void put(const View<double>& to) const;
+    void take(const View<const double>& from);
+    void add(const View<const double>& from);
     void add(const Vectors& other);
 
   private:

@@ -68,7 +68,10 @@ class EmulatedBlock {
         std::uint64_t load_relaxed(const std::uint64_t* word) const { return *word; }
         void store_relaxed(std::uint64_t* word, std::uint64_t value) const { *word = value; }
         void add_release(int* counter, int value) const { *counter += value; }
-        int fetch_add(int* counter, int value) const { return std::exchange(*counter, *counter + value); }
+        template <class Number>
+        Number fetch_add(Number* counter, Number value) const {
+            return std::exchange(*counter, *counter + value);
+        }
         bool compare_exchange(int* counter, int& expected, int value) const {
             if (*counter != expected) return expected = *counter, false;
             *counter = value;

@@ -1,5 +1,8 @@
 // Arrays, matrices, regions and lists that outlive what they refer to, or belong to another runtime: nothing reads
 // freed memory, and errors name the array.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -138,6 +141,73 @@ TEST_CASE("a task's children use what it holds even while the program gives that
     opens.join();
     CHECK(memory == 100);
     rt.wait();
+}
+
+TEST_CASE("an array ends behind the users of its former contents", "[sanitize]") {
+    const Watchdog watchdog;
+    Runtime rt(small_machine());
+    Array<int> x(rt, 1);
+    Gate reader;
+    int read_value = 0;
+    rt.submit({}, write(x), [](View<int> v) { v[0] = 1; });
+    rt.submit({}, read(x), [&](View<const int> v) {
+        reader.pass();
+        read_value = v[0];
+    });
+    reader.await_arrival();
+    rt.submit({}, write(x), [](View<int> v) { v[0] = 2; }).wait();  // overtakes the reader
+    std::atomic<bool> ended{false};
+    std::thread ends([&, given = std::move(x)]() mutable {
+        given = {};
+        ended = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK_FALSE(ended);
+    reader.open();
+    ends.join();
+    CHECK(ended);
+    CHECK(read_value == 1);
+}
+
+TEST_CASE("arrays that nobody uses end while another thread needs their room on a GPU", "[sanitize]") {
+    const Watchdog watchdog;
+    constexpr Index size = 4096;
+    constexpr int rounds = 300, kept = 4;
+    basalt::Config config = small_machine(1);
+    config.gpu_memory = 3 * size * sizeof(long);  // so that either thread's arrays leave
+    Runtime rt(config);
+    const TaskOptions on_gpu{.place = Place::gpu(0)};
+    std::vector<Array<long>> arrays;
+    for (int i = 0; i < kept; ++i) {
+        arrays.emplace_back(rt, size);
+        std::fill_n(arrays.back().host_overwrite().data(), size, 0L);
+    }
+    std::atomic<bool> done{false};
+    std::thread ends([&] {
+        for (int i = 0; i < rounds; ++i) {
+            const Array<long> x(rt, size);
+            rt.submit(
+                  on_gpu, write(x), [](View<long> v) { std::fill_n(v.data(), v.size(), 7L); },
+                  cuda([](Stream, View<long>) {}))
+                .wait();
+        }
+        done = true;
+    });
+    long added = 0;
+    for (; !done || added < kept; ++added) {
+        rt.submit(
+              on_gpu, readwrite(arrays[static_cast<std::size_t>(added % kept)]), [](View<long> v) { ++v[size - 1]; },
+              cuda([](Stream, View<long>) {}))
+            .wait();
+    }
+    ends.join();
+    rt.wait();
+    long sum = 0;
+    for (const Array<long>& array : arrays) {
+        CHECK(array.host_view()[0] == 0);
+        sum += array.host_view()[size - 1];
+    }
+    CHECK(sum == added);
 }
 
 TEST_CASE("what is given up inside a task that uses it is refused from then on", "[sanitize]") {

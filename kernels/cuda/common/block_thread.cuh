@@ -79,6 +79,9 @@ struct BlockThread : WarpThread {
     }
 
     __device__ int fetch_add(int* counter, int value) const { return atomicAdd(counter, value); }
+    __device__ std::uint64_t fetch_add(std::uint64_t* counter, std::uint64_t value) const {
+        return atomicAdd(reinterpret_cast<unsigned long long*>(counter), value);
+    }
     /// Where it fails, `expected` becomes the present value.
     __device__ bool compare_exchange(int* counter, int& expected, int value) const {
         const int before = atomicCAS(counter, expected, value);

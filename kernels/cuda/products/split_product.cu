@@ -22,7 +22,7 @@ using cuda_detail::divide_up;
 
 constexpr int threads = cuda_detail::split_threads;
 constexpr int rows_a_block = cuda_detail::split_rows;
-constexpr Index cut_columns = 256;  // a product that is cut in a tile column is cut at a multiple of them
+constexpr Index cut_columns = 256;  // a tile column is cut at a multiple of them
 
 /// Where slices are stored: element (row, col) of the l-th matrix's slice for product p is at[l * batch + p * slice +
 /// row * ld + col].
@@ -249,7 +249,7 @@ void update_by_short_slices(Stream stream, View<const float> l, TileColumns<cons
                                     operands.largest);
     split<Side::right, Slice, count>(stream, u, slicing, {operands.right, n, k * n, depth * n}, operands.largest);
 
-    // columns [col, col + cols) of `columns` tile columns
+    // columns [col, col + cols) of each of `columns` tile columns
     const auto multiply = [&](Index first, Index columns, Index col, Index cols) {
         if (columns == 0 || cols == 0) return;
         constexpr float minus_one = -1, one = 1;
@@ -262,16 +262,18 @@ void update_by_short_slices(Stream stream, View<const float> l, TileColumns<cons
                                          static_cast<int>(columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
               "cublasGemmStridedBatchedEx", stream);
     };
-    const Index with_room = room.multiprocessors > 0 ? std::min(room.columns, c.columns * n) : 0;
-    const Index whole = with_room / n, part = std::min(divide_up(with_room % n, cut_columns) * cut_columns, n);
+    const Index with_room = room.multiprocessors > 0 ? std::min(room.cols, c.columns * n) : 0;
+    const Index part = divide_up(with_room % n, cut_columns) * cut_columns;  // of one tile column
+    const Index whole = with_room / n + (part >= n ? 1 : 0);
+    const bool is_cut = part > 0 && part < n;
     if (with_room > 0) {
         const FewerMultiprocessors fewer(stream, room.multiprocessors);
         multiply(0, whole, 0, n);
-        multiply(whole, 1, 0, part);
+        if (is_cut) multiply(whole, 1, 0, part);
     }
-    if (whole == c.columns) return;
-    multiply(whole, 1, part, n - part);
-    multiply(whole + 1, c.columns - whole - 1, 0, n);
+    if (is_cut) multiply(whole, 1, part, n - part);
+    const Index behind = whole + (is_cut ? 1 : 0);
+    multiply(behind, c.columns - behind, 0, n);
 }
 
 /// C -= A B^T by slices.

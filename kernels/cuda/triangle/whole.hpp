@@ -19,10 +19,9 @@
 /// ends with any number of blocks at a time. Left-looking, since a block then writes nothing but its own rows: there
 /// is no order of additions to keep, and equal input gives equal bits.
 ///
-/// Blocks pass on what they have solved in words of 8 bytes, which carry 4 bytes of the solution and a tag that says
-/// so. A word is written and read at once, and each is looked at for itself: no order between words is needed, so
-/// relaxed accesses suffice, and a block has the solution as soon as it sees that it is there. The chain of blocks
-/// decides the time: D_i^-1 waits in shared memory from the beginning.
+/// Blocks exchange the solution in words of 8 bytes: 4 bytes of it, and a tag that marks the word as written. Each word
+/// is written by one access, read by one access and checked on its own, so relaxed accesses suffice. The chain of
+/// blocks decides the time, so D_i^-1 waits in shared memory from the beginning.
 ///
 /// Written without CUDA so that a test can run it on the host: `Thread` is a thread of the block.
 namespace basalt::cuda_detail {
@@ -61,7 +60,7 @@ class WholeExchange {
 
     template <class Thread>
     BASALT_DEVICE int draw(const Thread& thread) const {
-        return thread.fetch_add(reinterpret_cast<int*>(words_), 1);
+        return static_cast<int>(thread.fetch_add(words_, std::uint64_t{1}));
     }
 
     template <class Thread>

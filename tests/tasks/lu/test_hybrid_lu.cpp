@@ -280,6 +280,19 @@ TEST_CASE("in TF32 LU on GPUs is as accurate as that, and in full precision wher
     }
 }
 
+TEST_CASE("factors may end while their solutions are prepared", "[sanitize]") {
+    const Dense<double> a = random_dense<double>(96, 96, 5);
+    Runtime runtime(GpuMachine{}.config());
+    for (int round = 0; round < 30; ++round) {
+        Matrix<double> tiles = to_tiles(runtime, a, {32, 32});
+        {
+            const LuFactors<double> lu = lu_factor(runtime, tiles, gpu_alone(16));
+            lu_prepare_solves(runtime, lu);
+        }
+        runtime.wait();
+    }
+}
+
 TEST_CASE("a factorization that a device fails reports it once and leaves the runtime usable") {
     for (const LuOptions& options : {hybrid(16), gpu_alone(16)}) {
         for (const std::uint64_t failing : {2, 5, 11}) {

@@ -78,6 +78,18 @@ TEST_CASE("the bytes that LU takes of a GPU are those that it finds there") {
     CHECK(lu_gpu_bytes(measured, on_cores, n, n, tile, sizeof(double)) == 0);
 }
 
+TEST_CASE("panels that GPUs do not find aligned have buffers of their own") {
+    const Index n = 320;
+    const Runtime runtime(GpuMachine{.gpus = 1}.config());
+    const auto bytes = [&](Index panel_width, std::size_t element_size) {
+        return lu_gpu_bytes(runtime, gpu_alone(panel_width), n, n, {n, n}, element_size);
+    };
+    CHECK(bytes(62, sizeof(double)) < bytes(64, sizeof(double)));
+    CHECK(bytes(63, sizeof(double)) > bytes(64, sizeof(double)) + 2 * 63 * n * sizeof(double));
+    CHECK(bytes(60, sizeof(float)) < bytes(64, sizeof(float)));
+    CHECK(bytes(62, sizeof(float)) > bytes(64, sizeof(float)) + 2 * 62 * n * sizeof(float));
+}
+
 TEST_CASE("a lookahead beyond the last panel takes no more of a GPU's memory") {
     const Index n = 100, nb = 20;
     const Runtime runtime(GpuMachine{.gpus = 1}.config());
