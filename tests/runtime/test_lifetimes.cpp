@@ -169,7 +169,7 @@ TEST_CASE("an array ends behind the users of its former contents", "[sanitize]")
     CHECK(read_value == 1);
 }
 
-TEST_CASE("arrays that nobody uses end while another thread needs their room on a GPU", "[sanitize]") {
+TEST_CASE("arrays that no task uses end while another thread needs their room on a GPU", "[sanitize]") {
     const Watchdog watchdog;
     constexpr Index size = 4096;
     constexpr int rounds = 300, kept = 4;

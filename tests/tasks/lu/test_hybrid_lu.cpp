@@ -284,7 +284,7 @@ TEST_CASE("factors may end while their solutions are prepared", "[sanitize]") {
     const Dense<double> a = random_dense<double>(96, 96, 5);
     Runtime runtime(GpuMachine{}.config());
     for (int round = 0; round < 30; ++round) {
-        Matrix<double> tiles = to_tiles(runtime, a, {32, 32});
+        auto tiles = Matrix<double>::from_columns(runtime, a.values.data(), a.m, a.n, a.ld, {32, 32});
         {
             const LuFactors<double> lu = lu_factor(runtime, tiles, gpu_alone(16));
             lu_prepare_solves(runtime, lu);
