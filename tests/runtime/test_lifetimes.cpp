@@ -171,8 +171,8 @@ TEST_CASE("an array ends behind the users of its former contents", "[sanitize]")
 
 TEST_CASE("arrays that no task uses end while another thread needs their room on a GPU", "[sanitize]") {
     const Watchdog watchdog;
-    constexpr Index size = 4096;
-    constexpr int rounds = 300, kept = 4;
+    constexpr Index size = 8192, small = size / 16;
+    constexpr int rounds = 150, kept = 4;
     basalt::Config config = small_machine(1);
     config.gpu_memory = 3 * size * sizeof(long);  // so that either thread's arrays leave
     Runtime rt(config);
@@ -183,17 +183,23 @@ TEST_CASE("arrays that no task uses end while another thread needs their room on
         std::fill_n(arrays.back().host_overwrite().data(), size, 0L);
     }
     std::atomic<bool> done{false};
+    std::atomic<long> added{0};
     std::thread ends([&] {
         for (int i = 0; i < rounds; ++i) {
-            const Array<long> x(rt, size);
-            rt.submit(
-                  on_gpu, write(x), [](View<long> v) { std::fill_n(v.data(), v.size(), 7L); },
-                  cuda([](Stream, View<long>) {}))
-                .wait();
+            std::vector<Array<long>> end;
+            TaskHandle last;
+            for (int k = 0; k < 24; ++k) {
+                end.emplace_back(rt, small);
+                last = rt.submit(
+                    on_gpu, write(end.back()), [](View<long> v) { std::fill_n(v.data(), v.size(), 7L); },
+                    cuda([](Stream, View<long>) {}));
+            }
+            last.wait();
+            // then they have been used longer ago than those of the other thread, whose next tasks need their room
+            for (const long before = added; added == before;) std::this_thread::yield();
         }
         done = true;
     });
-    long added = 0;
     for (; !done || added < kept; ++added) {
         rt.submit(
               on_gpu, readwrite(arrays[static_cast<std::size_t>(added % kept)]), [](View<long> v) { ++v[size - 1]; },
