@@ -181,7 +181,7 @@ TEST_CASE("cores can solve with factors from any number of GPUs, and from none",
 
 TEST_CASE("cores substitute where a GPU cannot keep the factors", "[mixed]") {
     const Dense<double> a = random_dense<double>(256, 256, 117), b = random_dense<double>(256, 1, 118);
-    Runtime runtime(GpuMachine{.memory = 400 << 10}.config());
+    Runtime runtime(GpuMachine{.memory = 320 << 10}.config());  // factors take 256
     const MixedAnswer answer = mixed_answer(runtime, a, b, options_of({Substitution::blocked}), {64, 64});
     check_answer(answer, a, b);
     CHECK(answer.result.substitution == Substitution::cores);
