@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,14 +48,14 @@ class GpuContest {
         if (user.on_host()) a.pin();
         if (vendor_.vendor == GpuVendor::cusolvermg) vendor_gpus_.emplace(vendor_.gpus);
         basalt::detail::gpu_memory(runtime_).forget_most_in_use();
+        double fastest = std::numeric_limits<double>::infinity();
         for (int round = 0; round <= rounds_; ++round) {
             fill(a, user);
             if (round == 0) expect(user);
             const double seconds = time_ours(a, user, round);
-            if (round == 0) {
-                rounds_ = rounds_that_count(options_, seconds);
-                ours_.residual_ratio = checked_ratio(user);
-            }
+            fastest = std::min(fastest, seconds);
+            rounds_ = rounds_that_count(options_, fastest);
+            if (round == 0) ours_.residual_ratio = checked_ratio(user);
             const double gemm = gpu_.gemm(gemm_order, gemm_depth);
             if (round > 0) {
                 ours_.seconds.push_back(seconds);
@@ -260,7 +261,7 @@ class GpuContest {
     VendorRuns vendor_;
     std::optional<VendorGpus> vendor_gpus_;
     std::unique_ptr<basalt::EnergyMeter> our_energy_, vendor_energy_;  // null without --energy
-    int rounds_ = 1;                                                   ///< rounds that count; the warm-up decides
+    int rounds_ = 1;                                                   ///< rounds that count, as far as is known
     bool counts_ = false;                                              ///< whether the current round counts
     OurRuns ours_;
     std::vector<double> gemm_;

@@ -50,9 +50,9 @@ struct VersusOptions {
     std::string trace;           ///< file for the trace of the last run
 };
 
-/// The rounds of a size that count, when the warm-up took `seconds`: as many as the options say, otherwise 3, and of
-/// short runs as many as make up a tenth of a second, at most 15. The first runs of a millisecond are slower than later
-/// ones.
+/// The rounds of a size that count, when the fastest run so far took `seconds`: as many as the options say, otherwise
+/// 3, and of short runs as many as make up a tenth of a second, at most 15. The first runs of a millisecond, the
+/// warm-up most of all, are slower than later ones.
 inline int rounds_that_count(const VersusOptions& options, double seconds) {
     constexpr int fewest = 3, most = 15;
     constexpr double enough = 0.1;

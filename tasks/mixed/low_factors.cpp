@@ -28,11 +28,12 @@ LowFactors::LowFactors(Runtime& runtime, LoweredMatrix& lowered, const MixedOpti
         lu.mode = mode;
         lu.products = products;
         lu.left_interchanges = true;
-        factor_by_lu(lu, products);
+        factor_by_lu(lu);
     }
 }
 
-void LowFactors::factor_by_lu(const LuOptions& options, ProductPrecision products) {
+void LowFactors::factor_by_lu(const LuOptions& options) {
+    const ProductPrecision products = options.products.value();
     std::optional<SubmitTo> here;
     std::function<void(const Panel&)> look;
     if (!inside_task(rt_)) {

@@ -49,7 +49,7 @@ class LowFactors {
     void bring_to_host() const;
     void take(const Matrix<float>& solution, const std::vector<double>& scales, Vectors& x) const;
 
-    void factor_by_lu(const LuOptions& options, ProductPrecision products);
+    void factor_by_lu(const LuOptions& options);
 
     Runtime& rt_;
     LoweredMatrix& lowered_;
