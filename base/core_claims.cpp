@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -103,6 +104,14 @@ CoreClaims::CoreClaims(int places, const std::string& scope) {
         cores_.push_back(order[place % order.size()]);
         ++table.cores[cores_.back()].places;
     }
+    for (const std::size_t core : cores_) {
+        const std::optional<int> processor = processor_of(static_cast<int>(core));
+        if (!processor || *processor >= CPU_SETSIZE) {
+            processors_.clear();
+            break;
+        }
+        processors_.push_back(*processor);
+    }
 }
 
 /// Of cores that no runtime of this process has, those that other processes have claimed go behind the rest. The first
@@ -134,6 +143,17 @@ void CoreClaims::bind_this_thread(int place) const {
     if (cores_.empty()) return;
     is_bound = is_bound || sched_getaffinity(0, sizeof allowed_before, &allowed_before) == 0;
     detail::bind_this_thread(static_cast<int>(cores_[static_cast<std::size_t>(place) % cores_.size()]));
+}
+
+void CoreClaims::leave_other_cores() const {
+    if (processors_.size() < 2) return;
+    const int here = sched_getcpu(), own = processors_.front();
+    if (here == own || std::find(processors_.begin(), processors_.end(), here) == processors_.end()) return;
+    cpu_set_t allowed, wanted;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || !CPU_ISSET(own, &allowed)) return;
+    CPU_ZERO(&wanted);
+    CPU_SET(own, &wanted);
+    if (sched_setaffinity(0, sizeof wanted, &wanted) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
 int CoreClaims::package_of(int place) const {

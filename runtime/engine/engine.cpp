@@ -85,8 +85,8 @@ Engine::Engine(const Config& config)
              gpus_.has_real()}),
       drivers_(make_drivers()),
       spares_({graph_, loop_, parking_, completion_, progress_, config_.workers}),
-      waiting_(
-          {graph_, *workers_.front(), loop_, progress_, outside_, coherence_.get(), before_wait_, spares_, waiters_}),
+      waiting_({graph_, *workers_.front(), loop_, progress_, outside_, cores_, coherence_.get(), before_wait_, spares_,
+                waiters_}),
       task_waits_(graph_, waiting_),
       user_graphs_(graph_, waiting_),
       window_(config_.window, waiting_, progress_, config_.workers == 1 && gpus_.count() == 0),

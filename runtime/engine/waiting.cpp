@@ -53,6 +53,7 @@ void Waiting::help_outside(const Scope& graph, const std::function<bool()>& done
             continue;
         }
         {
+            p_.cores.leave_other_cores();
             const ThreadContext context(p_.graph, &p_.outside_worker, nullptr);
             p_.loop.work_until(p_.outside_worker, 0, &graph, done_or_report);
         }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/core_claims.hpp"
 #include "runtime/engine/before_wait.hpp"
 #include "runtime/graph/task_graph.hpp"
 #include "runtime/memory/coherence.hpp"
@@ -27,6 +28,7 @@ class Waiting {
         WorkLoop& loop;
         Progress& progress;
         OutsidePlace& outside;
+        const CoreClaims& cores;
         Coherence* coherence;  ///< nullptr where there are no GPUs
         BeforeWait& before_wait;
         SpareThreads& spares;
