@@ -143,3 +143,37 @@ TEST_CASE("a process that a bound thread forks may use all cores again, and clai
     }).join();
     CHECK(status == 0);
 }
+
+TEST_CASE("a thread leaves the cores of other places, and may run where it might before") {
+    if (core_count() < 2) SKIP("one core");
+    std::thread([] {
+        const CoreClaims claims(2, own_scope());
+        const int own = basalt::detail::processor_of(static_cast<int>(claims.cores()[0])).value(),
+                  other = basalt::detail::processor_of(static_cast<int>(claims.cores()[1])).value();
+        const auto allow = [](const std::vector<int>& processors) {
+            cpu_set_t set;
+            CPU_ZERO(&set);
+            for (const int processor : processors) CPU_SET(processor, &set);
+            REQUIRE(sched_setaffinity(0, sizeof set, &set) == 0);
+        };
+        const auto allowed = [] {
+            cpu_set_t set;
+            CPU_ZERO(&set);
+            sched_getaffinity(0, sizeof set, &set);
+            return CPU_COUNT(&set);
+        };
+        allow({other});
+        claims.leave_other_cores();  // it may not
+        CHECK(sched_getcpu() == other);
+        CHECK(allowed() == 1);
+        bool left = false;
+        for (int attempt = 0; attempt < 100 && !left; ++attempt) {  // the system may move it, too
+            allow({other});
+            allow({own, other});
+            claims.leave_other_cores();
+            left = sched_getcpu() == own;
+            CHECK(allowed() == 2);
+        }
+        CHECK(left);
+    }).join();
+}
