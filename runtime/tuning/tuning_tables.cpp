@@ -109,7 +109,7 @@ GpuTuning sm_90() {
     gpu.lu.in_place = {.tile_columns = 16, .narrowest_tile = 512};
     gpu.lu.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 128};
     gpu.lu.blocks = {.least_order = 32768, .width = 4096};
-    gpu.lu.splitting = {.least_depth = 128, .least_multiplications = 0x1p28};
+    gpu.lu.splitting = {.least_depth = 256, .least_multiplications = 0x1p31};
     gpu.lu.panel_room = {.multiprocessors = 32,
                          .column_seconds = 1.3e-6,
                          .element_seconds = 1.2e-10,
