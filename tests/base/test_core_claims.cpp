@@ -10,7 +10,6 @@
 #include <set>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "basalt/runtime.hpp"
 #include "base/core_claims.hpp"
@@ -38,17 +37,22 @@ std::string second_core() { return core_count() > 1 ? "1" : "0"; }
 /// Processes that heed each other, and no others.
 std::string own_scope() { return "basalt test " + std::to_string(getpid()); }
 
+/// The processors on which the calling thread may run.
+std::set<int> allowed_processors() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    std::set<int> processors;
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+        if (CPU_ISSET(i, &set)) processors.insert(i);
+    }
+    return processors;
+}
+
 /// The processors on which a task of the runtime may run.
 std::set<int> processors_of(Runtime& rt) {
     std::set<int> processors;
-    rt.submit({}, [&] {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        sched_getaffinity(0, sizeof set, &set);
-        for (int i = 0; i < CPU_SETSIZE; ++i) {
-            if (CPU_ISSET(i, &set)) processors.insert(i);
-        }
-    });
+    rt.submit({}, [&] { processors = allowed_processors(); });
     while (!rt.wait_for(std::chrono::seconds(1))) {  // a thread of the runtime runs the task, not this one
     }
     return processors;
@@ -131,10 +135,7 @@ TEST_CASE("a process that a bound thread forks may use all cores again, and clai
         claims.bind_this_thread(0);
         const pid_t child = fork();
         if (child == 0) {
-            cpu_set_t set;
-            CPU_ZERO(&set);
-            sched_getaffinity(0, sizeof set, &set);
-            const bool free = CPU_COUNT(&set) >= core_count();
+            const bool free = allowed_processors().size() >= static_cast<std::size_t>(core_count());
             // the parent's claim still holds for it
             const bool heeds = cores_of(CoreClaims(1, scope)) == second_core();
             _exit(free && heeds ? 0 : 1);
@@ -150,29 +151,23 @@ TEST_CASE("a thread leaves the cores of other places, and may run where it might
         const CoreClaims claims(2, own_scope());
         const int own = basalt::detail::processor_of(static_cast<int>(claims.cores()[0])).value(),
                   other = basalt::detail::processor_of(static_cast<int>(claims.cores()[1])).value();
-        const auto allow = [](const std::vector<int>& processors) {
+        const auto allow = [](const std::set<int>& processors) {
             cpu_set_t set;
             CPU_ZERO(&set);
             for (const int processor : processors) CPU_SET(processor, &set);
             REQUIRE(sched_setaffinity(0, sizeof set, &set) == 0);
         };
-        const auto allowed = [] {
-            cpu_set_t set;
-            CPU_ZERO(&set);
-            sched_getaffinity(0, sizeof set, &set);
-            return CPU_COUNT(&set);
-        };
         allow({other});
         claims.leave_other_cores();  // it may not
         CHECK(sched_getcpu() == other);
-        CHECK(allowed() == 1);
+        CHECK(allowed_processors() == std::set{other});
         bool left = false;
         for (int attempt = 0; attempt < 100 && !left; ++attempt) {  // the system may move it, too
             allow({other});
             allow({own, other});
             claims.leave_other_cores();
             left = sched_getcpu() == own;
-            CHECK(allowed() == 2);
+            CHECK(allowed_processors() == std::set{own, other});
         }
         CHECK(left);
     }).join();
