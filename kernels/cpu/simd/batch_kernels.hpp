@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cassert>
+#include <cstdint>
 
 #include "kernels/cpu/simd/batch_ahead.hpp"
 #include "kernels/cpu/simd/transpose_kernels.hpp"
@@ -86,26 +87,43 @@ struct Batches {
     }
 
     /// Calls line(i) for stretches of `lanes` elements that cover those from begin to end. The last one may overlap the
-    /// one before: moving an element twice does no harm. Calls element(i) for each where fewer lie there.
+    /// one before: moving an element twice does no harm. So may the second one where the first aligned element is
+    /// begin + skew. Calls element(i) for each where fewer lie there.
     template <class Line, class Element>
-    __attribute__((always_inline)) static void visit_stretch(Index begin, Index end, const Line& line,
+    __attribute__((always_inline)) static void visit_stretch(Index begin, Index end, Index skew, const Line& line,
                                                              const Element& element) {
         if (end - begin < lanes) {
             for (Index i = begin; i < end; ++i) element(i);
             return;
         }
-        for (Index i = begin; i + lanes <= end; i += lanes) line(i);
-        if ((end - begin) % lanes != 0) line(end - lanes);
+        Index i = begin;
+        if (skew > 0) {
+            line(i);
+            i += skew;
+        }
+        for (; i + lanes <= end; i += lanes) line(i);
+        if (i < end) line(end - lanes);
     }
 
-    /// The same for the part of matrices, with the position in a matrix and that among interleaved elements.
+    /// Elements from `matrix` to the first one that is aligned to a register, which then crosses no line of a cache.
+    /// Matrices of a batch mostly lie a multiple of that apart. Few registers are not worth one more.
+    static Index skew_of(const T* matrix, Index elements) {
+        constexpr Index worth = 32 * lanes;
+        const auto beyond = static_cast<Index>(reinterpret_cast<std::uintptr_t>(matrix) % Bytes);
+        return elements < worth || beyond == 0 ? 0 : (Bytes - beyond) / static_cast<Index>(sizeof(T));
+    }
+
+    /// The same for the part of matrices, of which `matrix` is one, with the position in a matrix and that among
+    /// interleaved elements.
     template <class Line, class Element>
-    __attribute__((always_inline)) static void visit_matrix(Index rows, Index columns, BatchPart part, Index ld,
-                                                            Index apart, const Line& line, const Element& element) {
+    __attribute__((always_inline)) static void visit_matrix(const T* matrix, Index rows, Index columns, BatchPart part,
+                                                            Index ld, Index apart, const Line& line,
+                                                            const Element& element) {
         // half of a matrix of few registers costs as much as all of it
         if (ld == rows && apart == rows && (part == BatchPart::all || rows < 2 * lanes)) {
             return visit_stretch(
-                0, rows * columns, [&](Index i) { line(i, i); }, [&](Index i) { element(i, i); });
+                0, rows * columns, skew_of(matrix, rows * columns), [&](Index i) { line(i, i); },
+                [&](Index i) { element(i, i); });
         }
         for (Index j = 0; j < columns; ++j) {
             Index begin = part == BatchPart::lower ? j : 0, end = part == BatchPart::upper ? j + 1 : rows;
@@ -113,7 +131,7 @@ struct Batches {
             if (part == BatchPart::lower && whole <= end) begin = end - whole;
             if (part == BatchPart::upper && whole <= rows) end = whole;
             visit_stretch(
-                begin, end, [&](Index i) { line(j * ld + i, j * apart + i); },
+                begin, end, 0, [&](Index i) { line(j * ld + i, j * apart + i); },
                 [&](Index i) { element(j * ld + i, j * apart + i); });
         }
     }
@@ -122,7 +140,7 @@ struct Batches {
                            Index apart) {
         for (int first = 0; first < lanes; first += group) {
             visit_matrix(
-                rows, columns, part, ld, apart,
+                from[first], rows, columns, part, ld, apart,
                 [&](Index offset, Index i) { interleave_line(from + first, offset, to + i * lanes + first); },
                 [&](Index offset, Index i) {
                     for (int l = first; l < first + group; ++l) to[i * lanes + l] = from[l][offset];
@@ -134,7 +152,7 @@ struct Batches {
                          Index ld) {
         for (int first = 0; first < lanes; first += group) {
             visit_matrix(
-                rows, columns, part, ld, apart,
+                to[first], rows, columns, part, ld, apart,
                 [&](Index offset, Index i) { separate_line(from + i * lanes + first, to + first, offset); },
                 [&](Index offset, Index i) {
                     for (int l = first; l < first + group; ++l) {

@@ -268,10 +268,15 @@ struct BatchLu {
             some[r] = static_cast<Some>(left >= lanes ? -1 : left > 0 ? (1 << left) - 1 : 0);
             from[r] = reinterpret_cast<Mask>(load_some(some[r], reinterpret_cast<const T*>(row) + r * lanes));
         }
-        for (T* const end = a + n * ld; a != end; a += ld) {
-            Type x[registers], y[registers];
+        Type x[registers], y[registers];
+        const auto load = [&](const T* column) {
 #pragma GCC unroll 4
-            for (int r = 0; r < registers; ++r) x[r] = load_some(some[r], a + r * lanes);
+            for (int r = 0; r < registers; ++r) x[r] = load_some(some[r], column + r * lanes);
+        };
+        // The next column is loaded before this one is stored: a processor compares all of a register, also what it
+        // leaves out, and would wait for the store.
+        load(a);
+        for (Index left = n; left > 0; --left, a += ld) {
 #pragma GCC unroll 4
             for (int r = 0; r < registers; ++r) {
                 y[r] = pick_from(x[0], x[registers > 1 ? 1 : 0], from[r]);
@@ -279,6 +284,7 @@ struct BatchLu {
                     y[r] = from[r] < 2 * lanes ? y[r] : pick_from(x[2], x[3], from[r]);  // modulo 2 * lanes
                 }
             }
+            if (left > 1) load(a + ld);
 #pragma GCC unroll 4
             for (int r = 0; r < registers; ++r) store_some(some[r], a + r * lanes, y[r]);
         }

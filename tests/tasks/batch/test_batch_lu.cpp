@@ -331,3 +331,38 @@ TEMPLATE_TEST_CASE("all instruction sets give a batched LU", "[batch]", float, d
         }
     }
 }
+
+TEMPLATE_TEST_CASE("matrices that begin between aligned elements are interleaved and come back", "[batch]", float,
+                   double) {
+    using T = TestType;
+    for (const char* name : {"generic", "avx2", "avx512"}) {
+        const simd::Kernels<T>* k = simd::find_kernels<T>(name);
+        if (k == nullptr) continue;
+        const auto lanes = static_cast<std::size_t>(k->lanes);
+        for (const Index n : {16, 23, 32}) {
+            const auto size = static_cast<std::size_t>(n * n);
+            for (std::size_t begin = 0; begin <= 16; ++begin) {
+                INFO(name << ", n = " << n << ", " << begin << " elements behind the first");
+                std::vector<T> values(begin + lanes * size + 1);
+                for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(i);
+                std::vector<T> back(values.size(), T{-1}), interleaved(lanes * size);
+                std::vector<const T*> from(lanes);
+                std::vector<T*> to(lanes);
+                for (std::size_t l = 0; l < lanes; ++l) {
+                    from[l] = values.data() + begin + l * size;
+                    to[l] = l == 1 ? nullptr : back.data() + begin + l * size;
+                }
+                k->interleave(n, n, simd::BatchPart::all, from.data(), n, interleaved.data(), n);
+                k->separate(n, n, simd::BatchPart::all, interleaved.data(), n, to.data(), n);
+                bool right = true;
+                for (std::size_t i = 0; i < size * lanes; ++i) {
+                    right = right && interleaved[i % size * lanes + i / size] == values[begin + i];
+                    right = right && back[begin + i] == (i / size == 1 ? T{-1} : values[begin + i]);
+                }
+                for (std::size_t i = 0; i < begin; ++i) right = right && back[i] == T{-1};
+                CHECK(right);
+                CHECK(back.back() == T{-1});
+            }
+        }
+    }
+}
