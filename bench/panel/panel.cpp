@@ -63,7 +63,7 @@ class Binding {
 template <class T>
 class PanelBench {
   public:
-    static constexpr int copies = 3;  ///< of a panel, in memory at once
+    static constexpr int copies = 4;  ///< of a panel, in memory at once: the workspace is one at most
 
     PanelBench(Index m, Index nb) : m_(m), nb_(nb), rows_(count()), columns_(count()), work_(count() * sizeof(T)) {
         std::mt19937_64 random(1);

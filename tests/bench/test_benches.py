@@ -278,12 +278,13 @@ class Panel(unittest.TestCase):
 
     def test_the_tallest_panel_is_measured_and_one_that_no_memory_holds_is_refused(self):
         tallest = str(2**26)
-        found = records(self, PANEL, "--heights", tallest, "--nb", "1", "--threads", "1", "--repeat", "1",
-                        "--precision", "s", "--no-vendor")
+        address_space = 12 << 30  # of which libraries take some; four copies of the column, 1 GiB
+        found = records(self, "prlimit", f"--as={address_space}", PANEL, "--heights", tallest, "--nb", "1",
+                        "--threads", "1", "--repeat", "1", "--precision", "s", "--no-vendor")
         self.assertEqual([(r["m"], r["nb"]) for r in found], [(2**26, 1)])
         result = run(PANEL, "--heights", f"70,{tallest}", "--nb", "100000", "--threads", "1", "--no-vendor")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
-        for word in (f"--heights {tallest} with --nb 100000", "3 copies", "this machine has"):
+        for word in (f"--heights {tallest} with --nb 100000", "4 copies", "this machine has"):
             self.assertIn(word, result.stderr)
 
     def test_without_a_gpu_its_mode_says_so(self):

@@ -49,7 +49,7 @@ PanelWorkspace<T>::PanelWorkspace(int members, Index rows, Index cols)
       rows_(rows),
       cols_(cols),
       exchange_(members),
-      column_scratch_(allocate((rows + slice_padding * members) * max_block_cols)),
+      column_scratch_(allocate((rows + slice_padding * members) * block_cols())),
       packed_block_(allocate(std::min(rows, cols) * (cols + simd::kernels<T>().strip))) {}
 
 template class PanelWorkspace<float>;

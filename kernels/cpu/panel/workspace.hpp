@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -9,9 +10,9 @@
 
 namespace basalt {
 
-/// What the members of a panel's gang share: the slots of the pivot exchange, scratch for one block of columns
-/// (rows x 64 elements) and for the packed rows of U. Reusable for any panel that fits, one at a time. Scratch is
-/// first touched by the member that uses it.
+/// What the members of a panel's gang share: the slots of the pivot exchange, scratch for one block of columns (at most
+/// max_block_cols, or all where a panel has fewer) and for the packed rows of U. Reusable for any panel that fits, one
+/// at a time. Scratch is first touched by the member that uses it.
 template <class T>
 class PanelWorkspace {
   public:
@@ -24,9 +25,9 @@ class PanelWorkspace {
     }
 
     PivotExchange<T>& exchange() { return exchange_; }
-    /// The slice of a member whose rows begin at `first_row`: packed_ld(its rows) x max_block_cols.
+    /// The slice of a member whose rows begin at `first_row`: packed_ld(its rows) x the columns of a block.
     T* column_scratch(Index first_row, int rank) {
-        return column_scratch_.get() + (first_row + rank * slice_padding) * max_block_cols;
+        return column_scratch_.get() + (first_row + rank * slice_padding) * block_cols();
     }
     T* packed_block() { return packed_block_.get(); }
 
@@ -36,6 +37,8 @@ class PanelWorkspace {
   private:
     /// Slices never overlap: packed_ld exceeds the rows by less than this many elements.
     static constexpr Index slice_padding = 32;
+
+    Index block_cols() const { return std::min(max_block_cols, cols_); }
 
     struct Free {
         std::align_val_t alignment;
