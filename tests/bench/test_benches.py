@@ -278,10 +278,13 @@ class Panel(unittest.TestCase):
 
     def test_the_tallest_panel_is_measured_and_one_that_no_memory_holds_is_refused(self):
         tallest = str(2**26)
-        address_space = 12 << 30  # of which libraries take some; four copies of the column, 1 GiB
-        found = records(self, "prlimit", f"--as={address_space}", PANEL, "--heights", tallest, "--nb", "1",
-                        "--threads", "1", "--repeat", "1", "--precision", "s", "--no-vendor")
+        column = [PANEL, "--heights", tallest, "--nb", "1", "--threads", "1", "--repeat", "1", "--precision", "s",
+                  "--no-vendor"]
+        found = records(self, *column)
         self.assertEqual([(r["m"], r["nb"]) for r in found], [(2**26, 1)])
+        # four copies of a column take 1 GiB, and libraries some gigabytes; room for a block of 64 columns would take 17
+        limited = run("prlimit", f"--as={12 << 30}", *column)
+        self.assertEqual(limited.returncode, 0, limited.stderr)
         result = run(PANEL, "--heights", f"70,{tallest}", "--nb", "100000", "--threads", "1", "--no-vendor")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         for word in (f"--heights {tallest} with --nb 100000", "4 copies", "this machine has"):
