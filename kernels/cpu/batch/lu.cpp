@@ -149,16 +149,66 @@ Index least_interleaved_lu(Index n, Index lanes) {
     return std::max<Index>(2, (8 * lanes + gain - 1) / gain);
 }
 
-/// Matrices of order `most` and less are interleaved where there are enough.
+/// Whether the table's kernel without interleaving factors matrices of order n with pivots. It takes as long for orders
+/// of less than half a register.
+template <class T>
+bool is_small(Index n) {
+    const auto& k = simd::kernels<T>();
+    return n > k.lanes / 2 && n <= k.small_lu_order;
+}
+
+bool none_is_small(Index) { return false; }
+
+/// Blocks of matrices come together: those for which small(order) holds, however few there are, and those of order
+/// `most` and less where there are enough.
 template <class T, class A, class B, class Together, class Alone>
-void for_each_lu_block(Index most, const BatchView<A>& a, const BatchView<B>* b, const Together& together,
-                       const Alone& alone) {
+void for_each_lu_block(bool (*small)(Index), Index most, const BatchView<A>& a, const BatchView<B>* b,
+                       const Together& together, const Alone& alone) {
     const Index lanes = simd::kernels<T>().lanes;
     const auto least = [&](Index k) {
         const Index n = a[k].rows();
+        if (small(n)) return std::optional<Index>(1);
         return n > 0 && n <= most ? std::optional(least_interleaved_lu(n, lanes)) : std::nullopt;
     };
     visit_lane_blocks(a, b, lanes, least, together, alone);
+}
+
+/// That kernel for a block of a batch. Factors go to `lu` and `pivots`, unless they are null.
+template <class T>
+void factor_small(const BatchView<const T>& a, const BatchView<T>* lu, const BatchView<Index>* pivots,
+                  const BatchView<T>* b, const LaneBlock& block, Index* info) {
+    const Index lanes = simd::kernels<T>().lanes;
+    const auto from = matrices_of(a, block.matrix, lanes);
+    simd::SmallLuOperands<T> operands{};
+    operands.n = a[block.matrix[0]].rows();
+    operands.count = block.used;
+    operands.a = from.data.data();
+    operands.lda = from.ld;
+    LaneMatrices<T> to, sides;
+    LaneMatrices<Index> order;
+    if (lu != nullptr) {
+        to = matrices_of(*lu, block.matrix, lanes);
+        operands.lu = to.data.data();
+        operands.ldlu = to.ld;
+    }
+    if (pivots != nullptr) {
+        order = matrices_of(*pivots, block.matrix, lanes);
+        operands.pivots = order.data.data();
+    }
+    if (b != nullptr) {
+        sides = matrices_of(*b, block.matrix, lanes);
+        operands.cols = (*b)[block.matrix[0]].cols();
+        operands.b = sides.data.data();
+        operands.ldb = sides.ld;
+    }
+    std::array<const T*, 16> next{};
+    for (std::size_t l = 0; l < static_cast<std::size_t>(block.next_used); ++l) next[l] = a[block.next[l]].data();
+    operands.next = next.data();
+    operands.next_count = block.next_used;
+    std::array<Index, 16> lane_info;
+    operands.info = lane_info.data();
+    simd::kernels<T>().small_lu(operands);
+    for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info[l];
 }
 
 template <class A>
@@ -171,8 +221,9 @@ Index order_of(const BatchView<A>& a, const LaneBlock& block) {
 template <class T>
 void batch_lu_factor(const BatchView<T>& a, const BatchView<Index>& pivots, Index* info) {
     for_each_lu_block<T, T, T>(
-        largest_interleaved<T>(), a, nullptr,
+        is_small<T>, largest_interleaved<T>(), a, nullptr,
         [&](const LaneBlock& block) {
+            if (is_small<T>(order_of(a, block))) return factor_small<T>(a, &a, &pivots, nullptr, block, info);
             InterleavedLu<T> lanes(order_of(a, block), 0, LuRows::pivoted);
             lanes.load_a(a, block);
             lanes.factor(a, block, info);
@@ -185,7 +236,7 @@ void batch_lu_factor(const BatchView<T>& a, const BatchView<Index>& pivots, Inde
 template <class T>
 void batch_lu_factor(const BatchView<T>& a, Index* info) {
     for_each_lu_block<T, T, T>(
-        largest_interleaved<T>(), a, nullptr,
+        none_is_small, largest_interleaved<T>(), a, nullptr,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), 0, LuRows::in_order);
             lanes.load_a(a, block);
@@ -198,7 +249,7 @@ void batch_lu_factor(const BatchView<T>& a, Index* info) {
 template <class T>
 void batch_lu_solve(const BatchView<const T>& factors, const BatchView<const Index>* pivots, const BatchView<T>& b) {
     for_each_lu_block<T>(
-        largest_interleaved<T>(), factors, &b,
+        none_is_small, largest_interleaved<T>(), factors, &b,
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(factors, block), b[block.matrix[0]].cols(), LuRows::in_order);
             lanes.load_a(factors, block);
@@ -216,8 +267,9 @@ void batch_lu_solve(const BatchView<const T>& factors, const BatchView<const Ind
 template <class T>
 void batch_lu_factor_solve(const BatchView<T>& a, const BatchView<Index>& pivots, const BatchView<T>& b, Index* info) {
     for_each_lu_block<T>(
-        largest_interleaved<T>(), a, &b,
+        is_small<T>, largest_interleaved<T>(), a, &b,
         [&](const LaneBlock& block) {
+            if (is_small<T>(order_of(a, block))) return factor_small<T>(a, &a, &pivots, &b, block, info);
             InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
             lanes.load_a(a, block);
             lanes.load_b_behind_a(b, block);
@@ -236,8 +288,9 @@ void batch_lu_factor_solve(const BatchView<T>& a, const BatchView<Index>& pivots
 template <class T>
 void batch_lu_factor_solve(const BatchView<const T>& a, const BatchView<T>& b, Index* info) {
     for_each_lu_block<T>(
-        largest_interleaved<T>(), a, &b,
+        is_small<T>, largest_interleaved<T>(), a, &b,
         [&](const LaneBlock& block) {
+            if (is_small<T>(order_of(a, block))) return factor_small<T>(a, nullptr, nullptr, &b, block, info);
             InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
             lanes.load_a(a, block);
             lanes.load_b_behind_a(b, block);
@@ -258,7 +311,7 @@ void batch_lu_factor_solve(const BatchView<const T>& a, const BatchView<T>& b, I
 template <class T>
 void batch_lu_invert(const BatchView<T>& factors, const BatchView<const Index>& pivots, Index* info) {
     for_each_lu_block<T, T, T>(
-        most_interleaved_lu, factors, nullptr,
+        none_is_small, most_interleaved_lu, factors, nullptr,
         [&](const LaneBlock& block) {
             const Index n = order_of(factors, block);
             InterleavedLu<T> lanes(n, n, LuRows::in_order);

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "kernels/cpu/simd/batch_ahead.hpp"
+#include "kernels/cpu/simd/masked_vector.hpp"
 #include "kernels/cpu/simd/vector.hpp"
 
 namespace basalt::simd {
@@ -241,22 +242,8 @@ struct BatchLu {
     }
 
 #if defined(__AVX512F__)
-    using Some = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
-
-    static Type load_some(Some some, const T* p) {
-        if constexpr (sizeof(T) == 4) return _mm512_maskz_loadu_ps(some, p);
-        if constexpr (sizeof(T) == 8) return _mm512_maskz_loadu_pd(some, p);
-    }
-    static void store_some(Some some, T* p, Type v) {
-        if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(p, some, v);
-        if constexpr (sizeof(T) == 8) _mm512_mask_storeu_pd(p, some, v);
-    }
-
-    /// Element i of both, counted through, for each i of `from`.
-    static Type pick_from(Type low, Type high, Mask from) {
-        if constexpr (sizeof(T) == 4) return _mm512_permutex2var_ps(low, reinterpret_cast<__m512i>(from), high);
-        if constexpr (sizeof(T) == 8) return _mm512_permutex2var_pd(low, reinterpret_cast<__m512i>(from), high);
-    }
+    using Masked = MaskedVector<T>;
+    using Some = typename Masked::Some;
 
     /// The columns of a matrix of up to registers * lanes rows: row k := the one of number row[k].
     template <int registers>
@@ -266,12 +253,12 @@ struct BatchLu {
         for (int r = 0; r < registers; ++r) {
             const Index left = n - r * lanes;
             some[r] = static_cast<Some>(left >= lanes ? -1 : left > 0 ? (1 << left) - 1 : 0);
-            from[r] = reinterpret_cast<Mask>(load_some(some[r], reinterpret_cast<const T*>(row) + r * lanes));
+            from[r] = reinterpret_cast<Mask>(Masked::load_some(some[r], reinterpret_cast<const T*>(row) + r * lanes));
         }
         Type x[registers], y[registers];
         const auto load = [&](const T* column) {
 #pragma GCC unroll 4
-            for (int r = 0; r < registers; ++r) x[r] = load_some(some[r], column + r * lanes);
+            for (int r = 0; r < registers; ++r) x[r] = Masked::load_some(some[r], column + r * lanes);
         };
         // The next column is loaded before this one is stored: a processor compares all of a register, also what it
         // leaves out, and would wait for the store.
@@ -279,14 +266,16 @@ struct BatchLu {
         for (Index left = n; left > 0; --left, a += ld) {
 #pragma GCC unroll 4
             for (int r = 0; r < registers; ++r) {
-                y[r] = pick_from(x[0], x[registers > 1 ? 1 : 0], from[r]);
+                y[r] = Masked::pick_from(x[0], x[registers > 1 ? 1 : 0], reinterpret_cast<__m512i>(from[r]));
                 if constexpr (registers > 2) {
-                    y[r] = from[r] < 2 * lanes ? y[r] : pick_from(x[2], x[3], from[r]);  // modulo 2 * lanes
+                    y[r] = from[r] < 2 * lanes
+                               ? y[r]
+                               : Masked::pick_from(x[2], x[3], reinterpret_cast<__m512i>(from[r]));  // modulo 2 * lanes
                 }
             }
             if (left > 1) load(a + ld);
 #pragma GCC unroll 4
-            for (int r = 0; r < registers; ++r) store_some(some[r], a + r * lanes, y[r]);
+            for (int r = 0; r < registers; ++r) Masked::store_some(some[r], a + r * lanes, y[r]);
         }
     }
 #endif

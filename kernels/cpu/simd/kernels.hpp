@@ -38,6 +38,25 @@ struct Ahead {
     BatchPart part;
 };
 
+/// `count` column-major n x n matrices A for Kernels::small_lu, one address each. Their factors become LU, which may be
+/// A, and LAPACK's IPIV and INFO; where `lu` or `pivots` is null, these are discarded. The `cols` columns of B become
+/// solutions where INFO is 0.
+template <class T>
+struct SmallLuOperands {
+    Index n, count;
+    const T* const* a;
+    Index lda;
+    T* const* lu;
+    Index ldlu;
+    Index* const* pivots;
+    Index* info;
+    Index cols;
+    T* const* b;
+    Index ldb;
+    const T* const* next;  ///< matrices that come next, of the same shape: they are fetched to the second cache
+    Index next_count;
+};
+
 /// Q^T C, Q C, or Q C where C holds the first columns of the identity.
 enum class BatchReflection { transposed, plain, of_identity };
 
@@ -150,6 +169,10 @@ struct Kernels {
     void (*batch_order_rows)(Index n, T* a, Index ld, const Order* offset, Order* row, T* copy);
     /// X (n x cols) := U^-1 B with what batch_lu left; B is destroyed. `order` is null without pivoting.
     void (*batch_lu_solve)(Index n, Index cols, T* a, Order* order, T* x);
+
+    /// LU with partial pivoting of matrices that are not interleaved, of order 1 to small_lu_order, and solutions.
+    void (*small_lu)(const SmallLuOperands<T>& operands);
+    Index small_lu_order;  ///< 0 where the instruction set has no such kernel
 
     /// LAPACK's geqrf of interleaved m x n matrices, a(i, j) at a[i * rs + j * cs].
     void (*batch_qr)(Index m, Index n, T* a, Index rs, Index cs, T* tau, T* scratch, const Ahead<T>& ahead);

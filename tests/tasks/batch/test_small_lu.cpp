@@ -1,0 +1,175 @@
+// The kernel of small matrices' LU against the one of interleaved matrices: the same bits.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "kernels/cpu/simd/kernels.hpp"
+#include "tests/tasks/batch/factor_cases.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+
+namespace {
+
+constexpr Index sides = 3;
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+/// Matrices of one order with right-hand sides, and their factors. Elements between columns and matrices hold `gap`.
+template <class T>
+struct Problem {
+    static constexpr T gap = T{77};
+    Index n, ld, count;
+    std::vector<T> a, b;
+    std::vector<Index> pivots, info;
+
+    Problem(Index order, Index matrices, Index begin)
+        : n(order),
+          ld(order + order % 3),
+          count(matrices),
+          a(at(begin + matrices * (ld * order + 1)), gap),
+          b(at(begin + matrices * (ld * sides + 1)), gap),
+          pivots(at(matrices * order)),
+          info(at(matrices), Index{-1}),
+          begin_(begin) {}
+
+    T* matrix(Index k) { return a.data() + begin_ + k * (ld * n + 1); }
+    T* right(Index k) { return b.data() + begin_ + k * (ld * sides + 1); }
+    Index* order(Index k) { return pivots.data() + k * n; }
+
+  private:
+    Index begin_;
+};
+
+/// Equal candidates, pivots that are zero or have no reciprocal, and numbers that are not finite.
+template <class T>
+T element(int kind, Index n, Index i, Index j, Index k) {
+    const double x = scattered(i, j, k);
+    if (kind == 1) return static_cast<T>(std::round(2 * x));
+    if (kind == 2) return j == n / 2 ? T{} : static_cast<T>(x);
+    if (kind == 3) return static_cast<T>(x) * std::numeric_limits<T>::min() / 2;
+    if (kind == 4 && i == j && i % 5 == 3) return std::numeric_limits<T>::quiet_NaN();
+    if (kind == 5 && i == (3 * j) % n && j % 4 == 1) return -std::numeric_limits<T>::infinity();
+    return static_cast<T>(x);
+}
+
+template <class T>
+void fill(Problem<T>& problem) {
+    for (Index k = 0; k < problem.count; ++k) {
+        for (Index j = 0; j < problem.n; ++j) {
+            for (Index i = 0; i < problem.n; ++i) {
+                problem.matrix(k)[j * problem.ld + i] =
+                    element<T>(static_cast<int>((k + problem.n) % 6), problem.n, i, j, k);
+            }
+        }
+        for (Index j = 0; j < sides; ++j) {
+            for (Index i = 0; i < problem.n; ++i) {
+                problem.right(k)[j * problem.ld + i] = static_cast<T>(scattered(i, j + 50, k));
+            }
+        }
+    }
+}
+
+/// Matrix k by the interleaved kernel, in all lanes.
+template <class T>
+void factor_interleaved(const simd::Kernels<T>& kernels, Problem<T>& problem, Index k) {
+    using Order = typename simd::Kernels<T>::Order;
+    const Index n = problem.n, lanes = kernels.lanes;
+    std::vector<T> a(at(n * (n + sides) * lanes)), x(at(n * sides * lanes)), copy(at(n)),
+        scratch(at(kernels.batch_scratch * n * lanes));
+    std::vector<Order> order(at(3 * n * lanes)), row(at(n));
+    std::vector<Index> info(at(lanes));
+    std::vector<T*> matrices(at(lanes), problem.matrix(k)), rights(at(lanes), problem.right(k));
+    kernels.interleave(n, n, simd::BatchPart::all, matrices.data(), problem.ld, a.data(), n);
+    kernels.interleave(n, sides, simd::BatchPart::all, rights.data(), problem.ld, a.data() + n * n * lanes, n);
+    kernels.batch_lu(n, sides, a.data(), scratch.data(), order.data(), info.data(), {});
+    std::fill(matrices.begin() + 1, matrices.end(), nullptr);
+    kernels.separate(n, n, simd::BatchPart::all, a.data(), n, matrices.data(), problem.ld);
+    kernels.batch_order_rows(n, problem.matrix(k), problem.ld, order.data() + n * lanes, row.data(), copy.data());
+    for (Index i = 0; i < n; ++i) problem.order(k)[i] = order[at((2 * n + i) * lanes)];
+    problem.info[at(k)] = info[0];
+    if (info[0] != 0) return;
+    kernels.batch_lu_solve(n, sides, a.data(), order.data(), x.data());
+    std::fill(rights.begin() + 1, rights.end(), nullptr);
+    kernels.separate(n, sides, simd::BatchPart::all, x.data(), n, rights.data(), problem.ld);
+}
+
+/// Null pointers where factors are discarded.
+template <class T>
+void factor_small(const simd::Kernels<T>& kernels, Problem<T>& problem, bool keeps, Index cols) {
+    std::vector<T*> a, b;
+    std::vector<Index*> pivots;
+    for (Index k = 0; k < problem.count; ++k) {
+        a.push_back(problem.matrix(k));
+        b.push_back(problem.right(k));
+        pivots.push_back(problem.order(k));
+    }
+    kernels.small_lu({.n = problem.n,
+                      .count = problem.count,
+                      .a = a.data(),
+                      .lda = problem.ld,
+                      .lu = keeps ? a.data() : nullptr,
+                      .ldlu = problem.ld,
+                      .pivots = keeps ? pivots.data() : nullptr,
+                      .info = problem.info.data(),
+                      .cols = cols,
+                      .b = b.data(),
+                      .ldb = problem.ld,
+                      .next = a.data(),
+                      .next_count = problem.count / 2});
+}
+
+/// Elements that differ; two NaN do not.
+template <class T>
+Index differences(const std::vector<T>& x, const std::vector<T>& y) {
+    Index count = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) count += !(x[i] == y[i] || (x[i] != x[i] && y[i] != y[i]));
+    return count;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("small matrices have the LU of interleaved ones, bit for bit", "[batch]", float, double) {
+    using T = TestType;
+    const simd::Kernels<T>* const kernels = simd::find_kernels<T>("avx512");
+    if (kernels == nullptr) SKIP("needs AVX-512");
+    REQUIRE(kernels->small_lu_order == 4 * kernels->lanes);
+    Index singular = 0;
+    for (Index n = 1; n <= kernels->small_lu_order; ++n) {
+        for (const Index count : {Index{1}, 2 + n % 6, Index{9}}) {
+            INFO("n = " << n << ", " << count << " matrices");
+            Problem<T> expected(n, count, n % 17);
+            fill(expected);
+            Problem<T> kept = expected, factored = expected, discarded = expected;
+            for (Index k = 0; k < count; ++k) factor_interleaved(*kernels, expected, k);
+            factor_small(*kernels, kept, true, sides);
+            CHECK(kept.info == expected.info);
+            CHECK(kept.pivots == expected.pivots);
+            CHECK(differences(kept.a, expected.a) == 0);
+            CHECK(differences(kept.b, expected.b) == 0);
+
+            const Problem<T> before = discarded;
+            factor_small(*kernels, factored, true, 0);
+            CHECK(differences(factored.a, expected.a) == 0);
+            CHECK(differences(factored.b, before.b) == 0);
+            factor_small(*kernels, discarded, false, sides);
+            CHECK(discarded.info == expected.info);
+            CHECK(differences(discarded.a, before.a) == 0);
+            CHECK(differences(discarded.b, expected.b) == 0);
+            singular += std::count_if(expected.info.begin(), expected.info.end(), [](Index i) { return i != 0; });
+        }
+    }
+    CHECK(singular > 0);
+}
+
+TEMPLATE_TEST_CASE("instruction sets without a kernel for small matrices say so", "[batch]", float, double) {
+    for (const char* name : {"generic", "avx2"}) {
+        const simd::Kernels<TestType>* const kernels = simd::find_kernels<TestType>(name);
+        if (kernels == nullptr) continue;
+        CHECK(kernels->small_lu_order == 0);
+        CHECK(kernels->small_lu == nullptr);
+    }
+}
