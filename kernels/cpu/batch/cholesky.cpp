@@ -159,11 +159,38 @@ class InterleavedCholesky {
     std::array<Index, 16> lane_info_{};
 };
 
-template <class T, class A, class B, class Together, class Alone>
-void for_each_lane_block(const BatchView<A>& a, const BatchView<B>* b, const Together& together, const Alone& alone) {
+/// Whether the table's kernel without interleaving factors matrices of order n. It takes as long for orders of less
+/// than half a register.
+template <class T>
+bool is_small(Triangle triangle, Index n) {
+    const auto& k = simd::kernels<T>();
+    return triangle == Triangle::lower && n > k.lanes / 2 && n <= k.small_order;
+}
+
+/// That kernel for a block of a batch.
+template <class T>
+void factor_small_triangles(const BatchView<T>& a, const LaneBlock& block, Index* info) {
+    const auto matrices = matrices_of(a, block.matrix, batch_lanes<T>());
+    std::array<Index, 16> lane_info;
+    simd::kernels<T>().small_cholesky({.n = a[block.matrix[0]].rows(),
+                                       .count = block.used,
+                                       .a = matrices.data.data(),
+                                       .lda = matrices.ld,
+                                       .info = lane_info.data()});
+    for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info[l];
+}
+
+bool none_is_small_triangle(Index) { return false; }
+
+/// Blocks of matrices come together: those for which small(order) holds, however few there are, and others where there
+/// are enough.
+template <class T, class A, class B, class Small, class Together, class Alone>
+void for_each_lane_block(const Small& small, const BatchView<A>& a, const BatchView<B>* b, const Together& together,
+                         const Alone& alone) {
     const Index lanes = batch_lanes<T>();
     const auto least = [&](Index k) {
         const Index n = a[k].rows();
+        if (small(n)) return std::optional<Index>(1);
         return n > 0 && n <= most_interleaved ? std::optional(least_interleaved<T>(n, lanes)) : std::nullopt;
     };
     visit_lane_blocks(a, b, lanes, least, together, alone);
@@ -178,9 +205,11 @@ Index batch_lanes() {
 
 template <class T>
 void batch_factor(Triangle triangle, const BatchView<T>& a, Index* info) {
+    const auto small = [triangle](Index n) { return is_small<T>(triangle, n); };
     for_each_lane_block<T, T, T>(
-        a, nullptr,
+        small, a, nullptr,
         [&](const LaneBlock& block) {
+            if (small(a[block.matrix[0]].rows())) return factor_small_triangles<T>(a, block, info);
             InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), 0);
             lanes.load_a(a, block);
             lanes.factor(a, block, info);
@@ -192,7 +221,7 @@ void batch_factor(Triangle triangle, const BatchView<T>& a, Index* info) {
 template <class T>
 void batch_solve(Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b) {
     for_each_lane_block<T>(
-        factors, &b,
+        none_is_small_triangle, factors, &b,
         [&](const LaneBlock& block) {
             InterleavedCholesky<T> lanes(triangle, factors[block.matrix[0]].rows(), b[block.matrix[0]].cols());
             lanes.load_a(factors, block);
@@ -207,7 +236,7 @@ void batch_solve(Triangle triangle, const BatchView<const T>& factors, const Bat
 template <class T>
 void batch_factor_solve(Triangle triangle, const BatchView<T>& a, const BatchView<T>& b, Index* info) {
     for_each_lane_block<T>(
-        a, &b,
+        none_is_small_triangle, a, &b,
         [&](const LaneBlock& block) {
             InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), b[block.matrix[0]].cols());
             lanes.load_a(a, block);
@@ -226,7 +255,7 @@ void batch_factor_solve(Triangle triangle, const BatchView<T>& a, const BatchVie
 template <class T>
 void batch_factor_solve(Triangle triangle, const BatchView<const T>& a, const BatchView<T>& b, Index* info) {
     for_each_lane_block<T>(
-        a, &b,
+        none_is_small_triangle, a, &b,
         [&](const LaneBlock& block) {
             InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), b[block.matrix[0]].cols());
             lanes.load_a(a, block);

@@ -154,7 +154,7 @@ Index least_interleaved_lu(Index n, Index lanes) {
 template <class T>
 bool is_small(Index n) {
     const auto& k = simd::kernels<T>();
-    return n > k.lanes / 2 && n <= k.small_lu_order;
+    return n > k.lanes / 2 && n <= k.small_order;
 }
 
 bool none_is_small(Index) { return false; }

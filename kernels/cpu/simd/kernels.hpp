@@ -38,6 +38,15 @@ struct Ahead {
     BatchPart part;
 };
 
+/// `count` column-major n x n matrices for Kernels::small_cholesky, one address each, and LAPACK's INFO.
+template <class T>
+struct SmallCholeskyOperands {
+    Index n, count;
+    T* const* a;
+    Index lda;
+    Index* info;
+};
+
 /// `count` column-major n x n matrices A for Kernels::small_lu, one address each. Their factors become LU, which may be
 /// A, and LAPACK's IPIV and INFO; where `lu` or `pivots` is null, these are discarded. The `cols` columns of B become
 /// solutions where INFO is 0.
@@ -53,7 +62,7 @@ struct SmallLuOperands {
     Index cols;
     T* const* b;
     Index ldb;
-    const T* const* next;  ///< matrices that come next, of the same shape: they are fetched to the second cache
+    const T* const* next;  ///< matrices of the same shape that come next: next[i] is fetched together with work on a[i]
     Index next_count;
 };
 
@@ -170,15 +179,20 @@ struct Kernels {
     /// X (n x cols) := U^-1 B with what batch_lu left; B is destroyed. `order` is null without pivoting.
     void (*batch_lu_solve)(Index n, Index cols, T* a, Order* order, T* x);
 
-    /// LU with partial pivoting of matrices that are not interleaved, of order 1 to small_lu_order, and solutions.
-    void (*small_lu)(const SmallLuOperands<T>& operands);
-    Index small_lu_order;  ///< 0 where the instruction set has no such kernel
-
     /// LAPACK's geqrf of interleaved m x n matrices, a(i, j) at a[i * rs + j * cs].
     void (*batch_qr)(Index m, Index n, T* a, Index rs, Index cs, T* tau, T* scratch, const Ahead<T>& ahead);
     /// C (m x cols, columns c_cs elements apart) := Q^T C or Q C with the first k reflectors of batch_qr.
     void (*batch_reflect)(Index m, Index k, T* a, Index rs, Index cs, const T* tau, BatchReflection what, Index cols,
                           T* c, Index c_cs, T* scratch);
+
+    // Matrices that are not interleaved.
+
+    Index small_order;  ///< the largest one of these kernels; 0 where the instruction set has none
+
+    /// A = L L^T in place, in lower triangles.
+    void (*small_cholesky)(const SmallCholeskyOperands<T>& operands);
+    /// LU with partial pivoting, and solutions.
+    void (*small_lu)(const SmallLuOperands<T>& operands);
 };
 
 /// The table of this machine's widest instruction set, chosen once.

@@ -20,6 +20,8 @@ struct MaskedVector : Vector<T, 64> {
     using Some = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
+    static constexpr T smallest_normal = sizeof(T) == 4 ? T(__FLT_MIN__) : T(__DBL_MIN__);
+
     static Type load_some(Some some, const T* p) {
         if constexpr (sizeof(T) == 4) return _mm512_maskz_loadu_ps(some, p);
         if constexpr (sizeof(T) == 8) return _mm512_maskz_loadu_pd(some, p);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -244,7 +243,7 @@ class SmallLu {
         const Row row = row_at[chosen];
         if (x[row] == T{} && info_ == 0) info_ = k + 1;
         const T divisor = x[row] == T{} ? T{1} : x[row];
-        return {row, divisor, Single<T>::magnitude(divisor) < std::numeric_limits<T>::min()};
+        return {row, divisor, Single<T>::magnitude(divisor) < V::smallest_normal};
     }
 
     /// The order of rows after `steps` exchanges, row by row, and LAPACK's IPIV of these.

@@ -7,7 +7,7 @@
 #include "kernels/cpu/simd/gemm_kernels.hpp"
 #include "kernels/cpu/simd/load_kernels.hpp"
 #include "kernels/cpu/simd/reflect_kernels.hpp"
-#include "kernels/cpu/simd/small_lu_kernels.hpp"
+#include "kernels/cpu/simd/small_kernels.hpp"
 #include "kernels/cpu/simd/transpose_kernels.hpp"
 
 namespace basalt::simd {
@@ -23,7 +23,7 @@ constexpr Kernels<T> make_table(const char* name) {
     using R = Reflect<T, Bytes>;
     using B = Batches<T, Bytes>;
     using BatchL = BatchLu<T, Bytes>;
-    using SmallL = SmallLus<T>;
+    using Small = SmallKernels<T>;
     using BatchQ = BatchQr<T, Bytes>;
     return {.name = name,
             .tile_rows = TileRows,
@@ -56,10 +56,11 @@ constexpr Kernels<T> make_table(const char* name) {
             .batch_lu_unpivoted = BatchL::factor_unpivoted,
             .batch_order_rows = BatchL::order_rows,
             .batch_lu_solve = BatchL::solve,
-            .small_lu = SmallL::factor,
-            .small_lu_order = SmallL::most_rows,
             .batch_qr = BatchQ::factor,
-            .batch_reflect = BatchQ::apply};
+            .batch_reflect = BatchQ::apply,
+            .small_order = Small::order,
+            .small_cholesky = Small::cholesky,
+            .small_lu = Small::lu};
 }
 
 }  // namespace

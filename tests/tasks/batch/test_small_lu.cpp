@@ -136,9 +136,9 @@ TEMPLATE_TEST_CASE("small matrices have the LU of interleaved ones, bit for bit"
     using T = TestType;
     const simd::Kernels<T>* const kernels = simd::find_kernels<T>("avx512");
     if (kernels == nullptr) SKIP("needs AVX-512");
-    REQUIRE(kernels->small_lu_order == 4 * kernels->lanes);
+    REQUIRE(kernels->small_order == 4 * kernels->lanes);
     Index singular = 0;
-    for (Index n = 1; n <= kernels->small_lu_order; ++n) {
+    for (Index n = 1; n <= kernels->small_order; ++n) {
         for (const Index count : {Index{1}, 2 + n % 6, Index{9}}) {
             INFO("n = " << n << ", " << count << " matrices");
             Problem<T> expected(n, count, n % 17);
@@ -169,7 +169,7 @@ TEMPLATE_TEST_CASE("instruction sets without a kernel for small matrices say so"
     for (const char* name : {"generic", "avx2"}) {
         const simd::Kernels<TestType>* const kernels = simd::find_kernels<TestType>(name);
         if (kernels == nullptr) continue;
-        CHECK(kernels->small_lu_order == 0);
+        CHECK(kernels->small_order == 0);
         CHECK(kernels->small_lu == nullptr);
     }
 }

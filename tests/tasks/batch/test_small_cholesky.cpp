@@ -1,0 +1,157 @@
+// The Cholesky kernel of small matrices, which are not interleaved.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "kernels/cpu/simd/kernels.hpp"
+#include "tests/tasks/batch/factor_cases.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+
+namespace {
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+/// Lower triangles with elements that must neither matter nor change everywhere else.
+template <class T>
+struct Triangles {
+    Index n, ld, count, begin;
+    std::vector<T> values;
+    std::vector<Index> info;
+
+    Triangles(Index order, Index matrices, Index start)
+        : n(order),
+          ld(order + order % 3),
+          count(matrices),
+          begin(start),
+          values(at(start + matrices * (ld * order + 1)), std::numeric_limits<T>::quiet_NaN()),
+          info(at(matrices), Index{-1}) {}
+
+    T& operator()(Index k, Index i, Index j) { return values[at(begin + k * (ld * n + 1) + j * ld + i)]; }
+
+    /// Dominant diagonals, times `scale`.
+    void fill(double scale) {
+        for (Index k = 0; k < count; ++k) {
+            for (Index j = 0; j < n; ++j) {
+                for (Index i = j; i < n; ++i) {
+                    const double x = scattered(i, j, k) + (i == j ? static_cast<double>(n) : 0);
+                    (*this)(k, i, j) = static_cast<T>(x * scale);
+                }
+            }
+        }
+    }
+
+    void factor(const simd::Kernels<T>& kernels) {
+        std::vector<T*> a;
+        for (Index k = 0; k < count; ++k) a.push_back(&(*this)(k, 0, 0));
+        kernels.small_cholesky({.n = n, .count = count, .a = a.data(), .lda = ld, .info = info.data()});
+    }
+
+    /// Elements of matrix k, as doubles; zero above the diagonal.
+    std::vector<double> triangle(Index k) {
+        std::vector<double> all(at(n * n));
+        for (Index j = 0; j < n; ++j) {
+            for (Index i = j; i < n; ++i) all[at(j * n + i)] = static_cast<double>((*this)(k, i, j));
+        }
+        return all;
+    }
+};
+
+/// The largest |A - L L^T|, relative to the largest element of A.
+double residual(Index n, const std::vector<double>& a, const std::vector<double>& l) {
+    double worst = 0, largest = 0;
+    for (Index j = 0; j < n; ++j) {
+        for (Index i = j; i < n; ++i) {
+            double sum = 0;
+            for (Index q = 0; q <= j; ++q) sum += l[at(q * n + i)] * l[at(q * n + j)];
+            const double error = std::abs(sum - a[at(j * n + i)]);
+            if (!(error <= worst)) worst = error;  // NaN stays
+            largest = std::max(largest, std::abs(a[at(j * n + i)]));
+        }
+    }
+    return worst / largest;
+}
+
+template <class T>
+bool only_triangles_changed(Triangles<T>& before, Triangles<T>& after) {
+    for (Index k = 0; k < before.count; ++k) {
+        for (Index j = 0; j < before.n; ++j) {
+            for (Index i = j; i < before.n; ++i) before(k, i, j) = after(k, i, j) = T{};
+        }
+    }
+    return std::equal(before.values.begin(), before.values.end(), after.values.begin(),
+                      [](T x, T y) { return x == y || (x != x && y != y); });
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("small lower triangles are factored in place, and nothing else changes", "[batch]", float, double) {
+    using T = TestType;
+    if (simd::find_kernels<T>("avx512") == nullptr) SKIP("needs AVX-512");
+    const auto& kernels = *simd::find_kernels<T>("avx512");
+    REQUIRE(kernels.small_order == 4 * kernels.lanes);
+    // so that pivots have no reciprocal, or one of less than full precision
+    const double smallest = std::numeric_limits<T>::min(), largest = std::numeric_limits<T>::max();
+    for (Index n = 1; n <= kernels.small_order; ++n) {
+        for (const double scale :
+             {1.0, 100 * smallest / static_cast<double>(n), smallest / 64, 0.3 * largest / static_cast<double>(n),
+              0.9 * largest / static_cast<double>(n + 1)}) {
+            INFO("n = " << n << ", scale " << scale);
+            Triangles<T> before(n, 1 + n % 5, n % 17);
+            before.fill(scale);
+            Triangles<T> after = before;
+            after.factor(kernels);
+            CHECK(std::count(after.info.begin(), after.info.end(), 0) == after.count);
+            // subnormal numbers have fewer digits
+            const double unit =
+                std::max(eps<T>(), std::numeric_limits<T>::denorm_min() / (scale * static_cast<double>(n)));
+            for (Index k = 0; k < before.count; ++k) {
+                CHECK(residual(n, before.triangle(k), after.triangle(k)) <= 2 * static_cast<double>(n) * unit);
+            }
+            CHECK(only_triangles_changed(before, after));
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("small triangles that are not positive definite have LAPACK's INFO", "[batch]", float, double) {
+    using T = TestType;
+    if (simd::find_kernels<T>("avx512") == nullptr) SKIP("needs AVX-512");
+    const auto& kernels = *simd::find_kernels<T>("avx512");
+    REQUIRE(kernels.small_order == 4 * kernels.lanes);
+    constexpr T nan = std::numeric_limits<T>::quiet_NaN(), inf = std::numeric_limits<T>::infinity();
+    for (Index n = 1; n <= kernels.small_order; ++n) {
+        for (const T bad : {T{0}, T{-1}, nan, -inf}) {
+            for (const Index row : {Index{0}, n / 2, n - 1}) {
+                INFO("n = " << n << ", row " << row << " has " << bad);
+                Triangles<T> before(n, 3, 1);
+                before.fill(1);
+                before(1, row, row) = bad;
+                Triangles<T> after = before;
+                after.factor(kernels);
+                CHECK(after.info == std::vector<Index>{0, row + 1, 0});
+                for (const Index k : {0, 2}) {
+                    CHECK(residual(n, before.triangle(k), after.triangle(k)) <= 2 * static_cast<double>(n) * eps<T>());
+                }
+                // columns on its left are those of L
+                Triangles<T> good = before;
+                good(1, row, row) = static_cast<T>(n);
+                good.factor(kernels);
+                bool same = true;
+                for (Index j = 0; j < row; ++j) {
+                    for (Index i = j; i < n; ++i) same = same && after(1, i, j) == good(1, i, j);
+                }
+                CHECK(same);
+                CHECK(only_triangles_changed(before, after));
+            }
+        }
+        Triangles<T> infinite(n, 1, 0);
+        infinite.fill(1);
+        infinite(0, n - 1, n - 1) = inf;
+        infinite.factor(kernels);
+        CHECK(infinite.info[0] == 0);
+        CHECK(infinite(0, n - 1, n - 1) == inf);
+    }
+}
