@@ -71,11 +71,25 @@ Index factor_plainly(Index n, T* l, Index rs, Index cs) {
     return 0;
 }
 
+/// Whether the table's kernel without interleaving factors matrices of order n. For one and a half registers of rows or
+/// less it takes as long.
+template <class T>
+bool is_small(Triangle triangle, Index n) {
+    const auto& k = simd::kernels<T>();
+    return triangle == Triangle::lower && 2 * n > 3 * k.lanes && n <= k.small_order;
+}
+
 /// OpenBLAS takes NaN for a positive pivot. The first pivot that is NaN stays on the diagonal.
 template <class T>
 Index factor_alone(Triangle triangle, View<T> a) {
     const Index n = a.rows();
     const Index ld = a.col_stride();
+    if (is_small<T>(triangle, n)) {
+        T* const data = a.data();
+        Index info = 0;
+        simd::kernels<T>().small_cholesky({.n = n, .count = 1, .a = &data, .lda = ld, .info = &info});
+        return info;
+    }
     if (n <= most_plain) {
         return triangle == Triangle::lower ? factor_plainly(n, a.data(), 1, ld) : factor_plainly(n, a.data(), ld, 1);
     }
@@ -127,7 +141,12 @@ class InterleavedCholesky {
         k_.batch_cholesky(n_, a_, rs_, cs_, reciprocals_, lane_info_.data(), next.ahead());
         for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info_[l];
     }
+    /// Factors that load_a() took.
     void take_factor() { k_.batch_reciprocals(n_, a_, rs_, cs_, reciprocals_); }
+    /// INFO of these, where it is known.
+    void take_info(const LaneBlock& block, const Index* info) {
+        for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) lane_info_[l] = info[block.matrix[l]];
+    }
     void solve() { k_.batch_solve(n_, columns_, a_, rs_, cs_, reciprocals_, b_); }
 
     void store_a(const BatchView<T>& a, const LaneBlock& block) {
@@ -159,15 +178,7 @@ class InterleavedCholesky {
     std::array<Index, 16> lane_info_{};
 };
 
-/// Whether the table's kernel without interleaving factors matrices of order n. It takes as long for orders of less
-/// than half a register.
-template <class T>
-bool is_small(Triangle triangle, Index n) {
-    const auto& k = simd::kernels<T>();
-    return triangle == Triangle::lower && n > k.lanes / 2 && n <= k.small_order;
-}
-
-/// That kernel for a block of a batch.
+/// The table's kernel without interleaving for a block of a batch.
 template <class T>
 void factor_small_triangles(const BatchView<T>& a, const LaneBlock& block, Index* info) {
     const auto matrices = matrices_of(a, block.matrix, batch_lanes<T>());
@@ -178,6 +189,13 @@ void factor_small_triangles(const BatchView<T>& a, const LaneBlock& block, Index
                                        .lda = matrices.ld,
                                        .info = lane_info.data()});
     for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info[l];
+}
+
+/// Whether that kernel's factors, interleaved for a solution, take less time than an interleaved factorization.
+template <class T>
+bool is_worth_interleaving_again(Triangle triangle, Index n) {
+    constexpr Index least_elements = 4096 / static_cast<Index>(sizeof(T));
+    return is_small<T>(triangle, n) && n * n >= least_elements;
 }
 
 bool none_is_small_triangle(Index) { return false; }
@@ -239,10 +257,17 @@ void batch_factor_solve(Triangle triangle, const BatchView<T>& a, const BatchVie
         none_is_small_triangle, a, &b,
         [&](const LaneBlock& block) {
             InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), b[block.matrix[0]].cols());
+            const bool factored = is_worth_interleaving_again<T>(triangle, a[block.matrix[0]].rows());
+            if (factored) factor_small_triangles<T>(a, block, info);
             lanes.load_a(a, block);
             lanes.load_b(b, block);
-            lanes.factor(a, block, info);
-            lanes.store_a(a, block);
+            if (factored) {
+                lanes.take_factor();
+                lanes.take_info(block, info);
+            } else {
+                lanes.factor(a, block, info);
+                lanes.store_a(a, block);
+            }
             lanes.solve();
             lanes.store_b(b, block);
         },
