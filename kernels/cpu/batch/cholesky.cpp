@@ -28,7 +28,8 @@ constexpr Index most_interleaved = 256;
 /// Fewer matrices of order n are faster one by one: the interleaved ones take as long as if all lanes were in use.
 template <class T>
 Index least_interleaved(Index n, Index lanes) {
-    // how many times as fast as one by one full lanes are, in eighths, a little less than measured
+    // how many times as fast as one by one full lanes are, in eighths, a little less than measured (before
+    // small_cholesky, which now takes part in solutions one by one)
     constexpr bool single = sizeof(T) == sizeof(float);
     const Index gain = n <= 4     ? 16
                        : n <= 16  ? 32
@@ -71,8 +72,8 @@ Index factor_plainly(Index n, T* l, Index rs, Index cs) {
     return 0;
 }
 
-/// Whether the table's kernel without interleaving factors matrices of order n. For one and a half registers of rows or
-/// less it takes as long.
+/// Whether simd::Kernels::small_cholesky takes matrices of order n. Up to one and a half registers of rows the
+/// interleaved kernel is as fast.
 template <class T>
 bool is_small(Triangle triangle, Index n) {
     const auto& k = simd::kernels<T>();
@@ -139,7 +140,7 @@ class InterleavedCholesky {
     void factor(const BatchView<const T>& a, const LaneBlock& block, Index* info) {
         const NextMatrices<T> next(a, block, part_);
         k_.batch_cholesky(n_, a_, rs_, cs_, reciprocals_, lane_info_.data(), next.ahead());
-        for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info_[l];
+        store_info(block, lane_info_, info);
     }
     /// Factors that load_a() took.
     void take_factor() { k_.batch_reciprocals(n_, a_, rs_, cs_, reciprocals_); }
@@ -178,7 +179,7 @@ class InterleavedCholesky {
     std::array<Index, 16> lane_info_{};
 };
 
-/// The table's kernel without interleaving for a block of a batch.
+/// small_cholesky for a block of a batch.
 template <class T>
 void factor_small_triangles(const BatchView<T>& a, const LaneBlock& block, Index* info) {
     const auto matrices = matrices_of(a, block.matrix, batch_lanes<T>());
@@ -188,7 +189,7 @@ void factor_small_triangles(const BatchView<T>& a, const LaneBlock& block, Index
                                        .a = matrices.data.data(),
                                        .lda = matrices.ld,
                                        .info = lane_info.data()});
-    for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info[l];
+    store_info(block, lane_info, info);
 }
 
 /// Whether that kernel's factors, interleaved for a solution, take less time than an interleaved factorization.
@@ -197,8 +198,6 @@ bool is_worth_interleaving_again(Triangle triangle, Index n) {
     constexpr Index least_elements = 4096 / static_cast<Index>(sizeof(T));
     return is_small<T>(triangle, n) && n * n >= least_elements;
 }
-
-bool none_is_small_triangle(Index) { return false; }
 
 /// Blocks of matrices come together: those for which small(order) holds, however few there are, and others where there
 /// are enough.
@@ -239,7 +238,7 @@ void batch_factor(Triangle triangle, const BatchView<T>& a, Index* info) {
 template <class T>
 void batch_solve(Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b) {
     for_each_lane_block<T>(
-        none_is_small_triangle, factors, &b,
+        none_is_small, factors, &b,
         [&](const LaneBlock& block) {
             InterleavedCholesky<T> lanes(triangle, factors[block.matrix[0]].rows(), b[block.matrix[0]].cols());
             lanes.load_a(factors, block);
@@ -254,7 +253,7 @@ void batch_solve(Triangle triangle, const BatchView<const T>& factors, const Bat
 template <class T>
 void batch_factor_solve(Triangle triangle, const BatchView<T>& a, const BatchView<T>& b, Index* info) {
     for_each_lane_block<T>(
-        none_is_small_triangle, a, &b,
+        none_is_small, a, &b,
         [&](const LaneBlock& block) {
             InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), b[block.matrix[0]].cols());
             const bool factored = is_worth_interleaving_again<T>(triangle, a[block.matrix[0]].rows());
@@ -280,7 +279,7 @@ void batch_factor_solve(Triangle triangle, const BatchView<T>& a, const BatchVie
 template <class T>
 void batch_factor_solve(Triangle triangle, const BatchView<const T>& a, const BatchView<T>& b, Index* info) {
     for_each_lane_block<T>(
-        none_is_small_triangle, a, &b,
+        none_is_small, a, &b,
         [&](const LaneBlock& block) {
             InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), b[block.matrix[0]].cols());
             lanes.load_a(a, block);

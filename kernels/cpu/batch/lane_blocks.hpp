@@ -90,6 +90,14 @@ class NextMatrices {
     simd::Ahead<T> ahead_{};
 };
 
+/// INFO of a block's matrices, by their numbers.
+inline void store_info(const LaneBlock& block, const std::array<Index, 16>& lane_info, Index* info) {
+    for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info[l];
+}
+
+/// For batches of which no matrix goes to the kernels without interleaving.
+inline bool none_is_small(Index) { return false; }
+
 template <class T>
 void leave_out_unused(LaneMatrices<T>& matrices, const LaneBlock& block) {
     for (auto l = static_cast<std::size_t>(block.used); l < 16; ++l) matrices.data[l] = nullptr;

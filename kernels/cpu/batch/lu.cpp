@@ -51,7 +51,7 @@ class InterleavedLu {
         } else {
             k_.batch_lu_unpivoted(n_, columns_, a_, scratch_, lane_info_.data(), next.ahead());
         }
-        for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info_[l];
+        store_info(block, lane_info_, info);
     }
     /// Right-hand sides behind A, which factor() has treated, become solutions.
     void solve_behind() { k_.batch_lu_solve(n_, columns_, a_, rows_ == LuRows::pivoted ? order_ : nullptr, x_); }
@@ -149,15 +149,12 @@ Index least_interleaved_lu(Index n, Index lanes) {
     return std::max<Index>(2, (8 * lanes + gain - 1) / gain);
 }
 
-/// Whether the table's kernel without interleaving factors matrices of order n with pivots. It takes as long for orders
-/// of less than half a register.
+/// Whether simd::Kernels::small_lu takes matrices of order n. Up to half a register the interleaved kernel is as fast.
 template <class T>
 bool is_small(Index n) {
     const auto& k = simd::kernels<T>();
     return n > k.lanes / 2 && n <= k.small_order;
 }
-
-bool none_is_small(Index) { return false; }
 
 /// Blocks of matrices come together: those for which small(order) holds, however few there are, and those of order
 /// `most` and less where there are enough.
@@ -173,7 +170,7 @@ void for_each_lu_block(bool (*small)(Index), Index most, const BatchView<A>& a, 
     visit_lane_blocks(a, b, lanes, least, together, alone);
 }
 
-/// That kernel for a block of a batch. Factors go to `lu` and `pivots`, unless they are null.
+/// small_lu for a block of a batch. Factors go to `lu` and `pivots`, unless they are null.
 template <class T>
 void factor_small(const BatchView<const T>& a, const BatchView<T>* lu, const BatchView<Index>* pivots,
                   const BatchView<T>* b, const LaneBlock& block, Index* info) {
@@ -208,7 +205,7 @@ void factor_small(const BatchView<const T>& a, const BatchView<T>* lu, const Bat
     std::array<Index, 16> lane_info;
     operands.info = lane_info.data();
     simd::kernels<T>().small_lu(operands);
-    for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info[l];
+    store_info(block, lane_info, info);
 }
 
 template <class A>

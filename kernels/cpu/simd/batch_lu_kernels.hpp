@@ -251,8 +251,7 @@ struct BatchLu {
         Some some[registers];
         Mask from[registers];
         for (int r = 0; r < registers; ++r) {
-            const Index left = n - r * lanes;
-            some[r] = static_cast<Some>(left >= lanes ? -1 : left > 0 ? (1 << left) - 1 : 0);
+            some[r] = Masked::first(n - r * lanes);
             from[r] = reinterpret_cast<Mask>(Masked::load_some(some[r], reinterpret_cast<const T*>(row) + r * lanes));
         }
         Type x[registers], y[registers];

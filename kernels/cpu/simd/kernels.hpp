@@ -187,11 +187,11 @@ struct Kernels {
 
     // Matrices that are not interleaved.
 
-    Index small_order;  ///< the largest one of these kernels; 0 where the instruction set has none
+    Index small_order;  ///< the largest order that these kernels take; 0 where the instruction set has none
 
     /// A = L L^T in place, in lower triangles.
     void (*small_cholesky)(const SmallCholeskyOperands<T>& operands);
-    /// LU with partial pivoting, and solutions.
+    /// LU with partial pivoting, and solutions. The least order of both is 1.
     void (*small_lu)(const SmallLuOperands<T>& operands);
 };
 

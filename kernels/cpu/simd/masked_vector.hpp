@@ -22,6 +22,11 @@ struct MaskedVector : Vector<T, 64> {
 
     static constexpr T smallest_normal = sizeof(T) == 4 ? T(__FLT_MIN__) : T(__DBL_MIN__);
 
+    /// The first `count` lanes; none where it is negative, and all where there are fewer.
+    static Some first(Index count) {
+        return static_cast<Some>(count >= lanes ? -1 : count > 0 ? (Index{1} << count) - 1 : 0);
+    }
+
     static Type load_some(Some some, const T* p) {
         if constexpr (sizeof(T) == 4) return _mm512_maskz_loadu_ps(some, p);
         if constexpr (sizeof(T) == 8) return _mm512_maskz_loadu_pd(some, p);

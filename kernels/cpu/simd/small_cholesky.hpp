@@ -15,7 +15,7 @@ namespace {
 /// A = L L^T in place for one lower triangle of at most `registers` registers of rows: left-looking by panels of four
 /// columns, which stay in registers, so that each element is read and written once. No lane is another matrix, so
 /// nothing is interleaved. Later columns read L from an aligned copy. Elements above the diagonal are read, but change
-/// nothing, and are not written.
+/// nothing, and are not written: they need not be initialised.
 ///
 /// A step waits for one division: columns of the panel lose x (x_q / d), with the diagonal element d, while the root of
 /// d is under way, which scales x to the column of L.
@@ -23,10 +23,7 @@ template <class T, int registers>
 class SmallCholesky {
   public:
     SmallCholesky(Index n, T* a, Index lda) : n_(n), a_(a), lda_(lda) {
-        for (int r = 0; r < registers; ++r) {
-            const Index left = n - r * lanes;
-            rows_[r] = static_cast<Some>(left >= lanes ? -1 : left > 0 ? (Index{1} << left) - 1 : 0);
-        }
+        for (int r = 0; r < registers; ++r) rows_[r] = V::first(n - r * lanes);
     }
 
     /// Returns LAPACK's INFO.
@@ -63,9 +60,11 @@ class SmallCholesky {
     __attribute__((always_inline)) void panels() {
         constexpr Index j = first * lanes + at;
         if (n_ >= j + 4) return panel<first, at, 4>();
-        if (n_ == j + 3) return panel<first, at, 3>();
-        if (n_ == j + 2) return panel<first, at, 2>();
-        if (n_ == j + 1) return panel<first, at, 1>();
+        if constexpr (first == registers - 1) {  // the last rows lie in the last register
+            if (n_ == j + 3) return panel<first, at, 3>();
+            if (n_ == j + 2) return panel<first, at, 2>();
+            if (n_ == j + 1) return panel<first, at, 1>();
+        }
     }
 
     template <int first, int at, int width>

@@ -13,20 +13,15 @@ namespace {
 
 /// LU with partial pivoting of one matrix of up to `registers` registers of rows, right-looking by panels of four
 /// columns, which stay in registers: no lane is another matrix, so nothing is interleaved. Rows do not move: rows that
-/// were pivots have multipliers of zero. They are ordered when the factors are written. The search is quick where one
-/// element is larger than all others, and by the places of the rows otherwise, so that the first among equals wins. A
-/// NaN is the pivot only on the diagonal.
+/// were pivots have multipliers of zero. They are ordered when the factors are written. The first among equal elements,
+/// by the places of the rows, is the pivot, and a NaN only on the diagonal.
 ///
 /// Works on a copy whose columns are aligned, because a register that crosses a line of the cache takes twice as long.
 template <class T, int registers>
 class SmallLu {
   public:
     explicit SmallLu(Index n) : n_(n) {
-        for (int r = 0; r < registers; ++r) {
-            const Index left = n - r * lanes;
-            rows_[r] = static_cast<Some>(left >= lanes ? -1 : (Index{1} << left) - 1);
-            live_[r] = rows_[r];
-        }
+        for (int r = 0; r < registers; ++r) rows_[r] = live_[r] = V::first(n - r * lanes);
     }
 
     /// Factors several matrices of one order, step by step in turn: a step is a chain of instructions that wait for
@@ -44,6 +39,7 @@ class SmallLu {
             if (j > 0) panel<4>(lu, j, own, ld);
             for (const T* matrix : next) lu[0].fetch(matrix, j, lda);
         }
+        for (const T* matrix : next) lu[0].fetch(matrix, whole, lda);
         if (n - whole == 3) panel<3>(lu, whole, own, ld);
         if (n - whole == 2) panel<2>(lu, whole, own, ld);
         if (n - whole == 1) panel<1>(lu, whole, own, ld);
@@ -76,9 +72,9 @@ class SmallLu {
     }
 
     /// LAPACK's IPIV.
-    void store_pivots(Index* to) const {
-        Row row_at[ld];
-        exchange(n_, row_at, to);
+    void store_pivots(Index* to) {
+        exchange(n_);
+        for (Index k = 0; k < n_; ++k) to[k] = ipiv_[k];
     }
 
     /// X := A^-1 B in place for `cols` columns of each matrix.
@@ -126,9 +122,9 @@ class SmallLu {
         }
     }
 
-    /// Columns j .. j + 3 of a matrix, to the second cache.
+    /// Columns j .. j + 3 of a matrix, as far as there are, to the second cache.
     __attribute__((always_inline)) void fetch(const T* matrix, Index j, Index lda) const {
-        for (Index c = j; matrix != nullptr && c < j + 4; ++c) {
+        for (Index c = j; matrix != nullptr && c < j + 4 && c < n_; ++c) {
             for (Index i = 0; i < n_; i += lanes) __builtin_prefetch(matrix + c * lda + i, 1, 2);
             __builtin_prefetch(matrix + c * lda + n_ - 1, 1, 2);
         }
@@ -183,7 +179,12 @@ class SmallLu {
         }
         Row row;
         const bool is_normal = static_cast<typename V::Bits>(best[0] - smallest) <= infinity - smallest;
-        if (__builtin_expect((all & (all - 1)) == 0 && is_normal, 1)) {
+        if (__builtin_expect(is_normal, 1)) {
+            if (__builtin_expect((all & (all - 1)) != 0, 0)) {
+                all = std::uint64_t{1} << first_of(j + c, all);
+#pragma GCC unroll 4
+                for (int r = 0; r < registers; ++r) found[r] = static_cast<Some>(all >> (r * lanes));
+            }
             row = static_cast<Row>(__builtin_ctzll(all));
             const auto sign =
                 reinterpret_cast<__m512i>(V::splat(at[row])) & reinterpret_cast<__m512i>(V::splat(T{-0.0}));
@@ -227,35 +228,46 @@ class SmallLu {
         x = multipliers;
     }
 
-    /// The pivot of column k where several elements are the largest, or it is zero, subnormal or NaN.
+    /// The row of those in `candidates` that comes first in column k.
+    __attribute__((noinline)) Row first_of(Index k, std::uint64_t candidates) {
+        exchange(k);
+        Row best = static_cast<Row>(__builtin_ctzll(candidates));
+        for (; candidates != 0; candidates &= candidates - 1) {
+            const Row row = static_cast<Row>(__builtin_ctzll(candidates));
+            best = place_of_[row] < place_of_[best] ? row : best;
+        }
+        return best;
+    }
+
+    /// The pivot of column k if the largest element is zero, subnormal or NaN.
     __attribute__((noinline)) Pivot search(Index k) {
-        Row row_at[ld];
-        exchange(k, row_at, nullptr);
+        exchange(k);
         const T* const x = column(k);
-        const auto magnitude = [&](Index place) { return Single<T>::magnitude(x[row_at[place]]); };
+        const auto magnitude = [&](Index place) { return Single<T>::magnitude(x[row_at_[place]]); };
         T largest{};
         for (Index place = k; place < n_; ++place) largest = magnitude(place) > largest ? magnitude(place) : largest;
         Index chosen = k;
-        const T diagonal = x[row_at[k]];
+        const T diagonal = x[row_at_[k]];
         for (Index place = n_ - 1; place >= k && diagonal == diagonal; --place) {
             chosen = magnitude(place) == largest ? place : chosen;
         }
-        const Row row = row_at[chosen];
+        const Row row = row_at_[chosen];
         if (x[row] == T{} && info_ == 0) info_ = k + 1;
         const T divisor = x[row] == T{} ? T{1} : x[row];
         return {row, divisor, Single<T>::magnitude(divisor) < V::smallest_normal};
     }
 
-    /// The order of rows after `steps` exchanges, row by row, and LAPACK's IPIV of these.
-    __attribute__((always_inline)) void exchange(Index steps, Row (&row_at)[ld], Index* pivots) const {
-        Row place_of[ld];
-        for (int i = 0; i < ld; ++i) row_at[i] = place_of[i] = i;
-        for (Index k = 0; k < steps; ++k) {
-            const Row row = pivot_row_[k], place = place_of[row], other = row_at[k];
-            if (pivots != nullptr) pivots[k] = place + 1;
-            row_at[place] = other;
-            place_of[other] = place;
-            row_at[k] = row;
+    /// Finds the order of rows after `steps` exchanges, and LAPACK's IPIV of these, from that after earlier ones. Not
+    /// done in each step: loads would wait for stores whose addresses are known late.
+    __attribute__((always_inline)) void exchange(Index steps) {
+        for (int i = 0; exchanged_ == 0 && i < ld; ++i) row_at_[i] = place_of_[i] = i;
+        for (; exchanged_ < steps; ++exchanged_) {
+            const Row row = pivot_row_[exchanged_], place = place_of_[row], other = row_at_[exchanged_];
+            ipiv_[exchanged_] = place + 1;
+            row_at_[place] = other;
+            place_of_[other] = place;
+            row_at_[exchanged_] = row;
+            place_of_[row] = static_cast<Row>(exchanged_);
         }
     }
 
@@ -355,7 +367,10 @@ class SmallLu {
     const Index n_;
     Index info_ = 0;
     alignas(64) T lu_[ld * ld];
-    alignas(64) Row pivot_row_[ld] = {};
+    alignas(64) Row pivot_row_[ld] = {};  ///< rows in the order of the pivots so far
+    Index exchanged_ = 0;                 ///< steps that are known to the following
+    Row row_at_[ld], place_of_[ld];       ///< rows by their places, and the reverse
+    Row ipiv_[ld];
     Some rows_[registers];       ///< that the matrix has
     Some live_[registers];       ///< that were no pivots yet
     Some below_[ld][registers];  ///< that were no pivots yet behind each column

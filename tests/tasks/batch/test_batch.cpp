@@ -194,6 +194,8 @@ TEMPLATE_TEST_CASE("a failed matrix has LAPACK's INFO and does not harm its neig
             CHECK(info == planted);
             double worst = 0;
             bool same = true;
+            // where factors that need no interleaving have other roundings
+            const bool differ = triangle == Triangle::lower && n <= simd::kernels<T>().small_order;
             for (Index k = 0; k < count; ++k) {
                 const bool failed = planted[static_cast<std::size_t>(k)] != 0;
                 if (failed) {  // B untouched, A unspecified
@@ -207,6 +209,7 @@ TEMPLATE_TEST_CASE("a failed matrix has LAPACK's INFO and does not harm its neig
                         }
                         const bool outside = triangle == Triangle::lower ? i < j : i > j;
                         same = same && (!outside || factored.a[k](i, j) == input.a[k](i, j));
+                        same = same && (differ || problem.a[k](i, j) == factored.a[k](i, j));
                     }
                 }
             }
@@ -214,6 +217,7 @@ TEMPLATE_TEST_CASE("a failed matrix has LAPACK's INFO and does not harm its neig
             CHECK(same);
             CHECK(batch_difference(problem.b.values, expected.b.values) <= batch_tolerance<T>(n));
             CHECK(batch_difference(discarded.b.values, expected.b.values) <= batch_tolerance<T>(n));
+            CHECK((differ || problem.b.values == discarded.b.values));
             for (Index k = 2; k < count; k += 5) {
                 CHECK(std::equal(whole.b.values.begin() + k * 2 * n, whole.b.values.begin() + (k + 1) * 2 * n,
                                  discarded.b.values.begin() + k * 2 * n));

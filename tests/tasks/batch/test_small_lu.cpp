@@ -22,22 +22,23 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 template <class T>
 struct Problem {
     static constexpr T gap = T{77};
-    Index n, ld, count;
+    Index n, ld, ldb, count;
     std::vector<T> a, b;
     std::vector<Index> pivots, info;
 
     Problem(Index order, Index matrices, Index begin)
         : n(order),
           ld(order + order % 3),
+          ldb(order + order % 4),
           count(matrices),
           a(at(begin + matrices * (ld * order + 1)), gap),
-          b(at(begin + matrices * (ld * sides + 1)), gap),
+          b(at(begin + matrices * (ldb * sides + 1)), gap),
           pivots(at(matrices * order)),
           info(at(matrices), Index{-1}),
           begin_(begin) {}
 
     T* matrix(Index k) { return a.data() + begin_ + k * (ld * n + 1); }
-    T* right(Index k) { return b.data() + begin_ + k * (ld * sides + 1); }
+    T* right(Index k) { return b.data() + begin_ + k * (ldb * sides + 1); }
     Index* order(Index k) { return pivots.data() + k * n; }
 
   private:
@@ -67,7 +68,7 @@ void fill(Problem<T>& problem) {
         }
         for (Index j = 0; j < sides; ++j) {
             for (Index i = 0; i < problem.n; ++i) {
-                problem.right(k)[j * problem.ld + i] = static_cast<T>(scattered(i, j + 50, k));
+                problem.right(k)[j * problem.ldb + i] = static_cast<T>(scattered(i, j + 50, k));
             }
         }
     }
@@ -84,7 +85,7 @@ void factor_interleaved(const simd::Kernels<T>& kernels, Problem<T>& problem, In
     std::vector<Index> info(at(lanes));
     std::vector<T*> matrices(at(lanes), problem.matrix(k)), rights(at(lanes), problem.right(k));
     kernels.interleave(n, n, simd::BatchPart::all, matrices.data(), problem.ld, a.data(), n);
-    kernels.interleave(n, sides, simd::BatchPart::all, rights.data(), problem.ld, a.data() + n * n * lanes, n);
+    kernels.interleave(n, sides, simd::BatchPart::all, rights.data(), problem.ldb, a.data() + n * n * lanes, n);
     kernels.batch_lu(n, sides, a.data(), scratch.data(), order.data(), info.data(), {});
     std::fill(matrices.begin() + 1, matrices.end(), nullptr);
     kernels.separate(n, n, simd::BatchPart::all, a.data(), n, matrices.data(), problem.ld);
@@ -94,16 +95,18 @@ void factor_interleaved(const simd::Kernels<T>& kernels, Problem<T>& problem, In
     if (info[0] != 0) return;
     kernels.batch_lu_solve(n, sides, a.data(), order.data(), x.data());
     std::fill(rights.begin() + 1, rights.end(), nullptr);
-    kernels.separate(n, sides, simd::BatchPart::all, x.data(), n, rights.data(), problem.ld);
+    kernels.separate(n, sides, simd::BatchPart::all, x.data(), n, rights.data(), problem.ldb);
 }
 
 /// Null pointers where factors are discarded.
 template <class T>
-void factor_small(const simd::Kernels<T>& kernels, Problem<T>& problem, bool keeps, Index cols) {
-    std::vector<T*> a, b;
+void factor_small(const simd::Kernels<T>& kernels, Problem<T>& problem, bool keeps, Index cols, T* factors = nullptr,
+                  Index ldlu = 0) {
+    std::vector<T*> a, b, lu;
     std::vector<Index*> pivots;
     for (Index k = 0; k < problem.count; ++k) {
         a.push_back(problem.matrix(k));
+        lu.push_back(factors == nullptr ? problem.matrix(k) : factors + k * ldlu * problem.n);
         b.push_back(problem.right(k));
         pivots.push_back(problem.order(k));
     }
@@ -111,13 +114,13 @@ void factor_small(const simd::Kernels<T>& kernels, Problem<T>& problem, bool kee
                       .count = problem.count,
                       .a = a.data(),
                       .lda = problem.ld,
-                      .lu = keeps ? a.data() : nullptr,
-                      .ldlu = problem.ld,
+                      .lu = keeps ? lu.data() : nullptr,
+                      .ldlu = factors == nullptr ? problem.ld : ldlu,
                       .pivots = keeps ? pivots.data() : nullptr,
                       .info = problem.info.data(),
                       .cols = cols,
                       .b = b.data(),
-                      .ldb = problem.ld,
+                      .ldb = problem.ldb,
                       .next = a.data(),
                       .next_count = problem.count / 2});
 }
@@ -159,6 +162,22 @@ TEMPLATE_TEST_CASE("small matrices have the LU of interleaved ones, bit for bit"
             CHECK(discarded.info == expected.info);
             CHECK(differences(discarded.a, before.a) == 0);
             CHECK(differences(discarded.b, expected.b) == 0);
+            // factors in memory of their own
+            Problem<T> apart = before;
+            std::vector<T> factors(at(count * n * (n + 2)), Problem<T>::gap);
+            factor_small(*kernels, apart, true, sides, factors.data(), n + 2);
+            CHECK(differences(apart.a, before.a) == 0);
+            Index wrong = 0;
+            for (Index k = 0; k < count; ++k) {
+                for (Index j = 0; j < n; ++j) {
+                    const T* const own = factors.data() + (k * n + j) * (n + 2);
+                    const T* const right = expected.matrix(k) + j * expected.ld;
+                    for (Index i = 0; i < n; ++i)
+                        wrong += !(own[i] == right[i] || (own[i] != own[i] && right[i] != right[i]));
+                    wrong += own[n] != Problem<T>::gap || own[n + 1] != Problem<T>::gap;
+                }
+            }
+            CHECK(wrong == 0);
             singular += std::count_if(expected.info.begin(), expected.info.end(), [](Index i) { return i != 0; });
         }
     }
@@ -171,5 +190,6 @@ TEMPLATE_TEST_CASE("instruction sets without a kernel for small matrices say so"
         if (kernels == nullptr) continue;
         CHECK(kernels->small_order == 0);
         CHECK(kernels->small_lu == nullptr);
+        CHECK(kernels->small_cholesky == nullptr);
     }
 }
