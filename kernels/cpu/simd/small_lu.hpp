@@ -280,9 +280,10 @@ class SmallLu {
         for (Index q = first; q < n_; ++q) {
             Type y[registers];
 #pragma GCC unroll 4
-            for (int r = 0; r < registers; ++r)
-                y[r] = j > 0 ? V::load(from + q * ldfrom + r * lanes)
-                             : V::load_some(rows_[r], from + q * ldfrom + r * lanes);
+            for (int r = 0; r < registers; ++r) {
+                const T* const at = from + q * ldfrom + r * lanes;
+                y[r] = j > 0 ? V::load(at) : V::load_some(rows_[r], at);  // A is read once, its copy then
+            }
             subtract(p, m, from + q * ldfrom, y);
 #pragma GCC unroll 4
             for (int r = 0; r < registers; ++r) V::store(column(q) + r * lanes, y[r]);
