@@ -62,7 +62,7 @@ struct SmallLuOperands {
     Index cols;
     T* const* b;
     Index ldb;
-    const T* const* next;  ///< matrices of the same shape that come next: next[i] is fetched together with work on a[i]
+    const T* const* next;  ///< matrices of the same shape that come behind a: a few are fetched ahead of the work
     Index next_count;
 };
 

@@ -53,10 +53,13 @@ struct SmallKernels {
         for (; i < count; ++i) group(std::integral_constant<int, 1>{}, i);
     }
 
-    /// The matrices to fetch while `count` ones from `first` on are factored; null where there are none.
+    /// The matrices behind `count` ones from `first` on; null where there are none.
     template <int count>
     static void find_next(const SmallLuOperands<T>& o, Index first, const T* (&next)[count]) {
-        for (int i = 0; i < count; ++i) next[i] = first + i < o.next_count ? o.next[first + i] : nullptr;
+        for (int i = 0; i < count; ++i) {
+            const Index behind = first + count + i, further = behind - o.count;
+            next[i] = behind < o.count ? o.a[behind] : further < o.next_count ? o.next[further] : nullptr;
+        }
     }
 
     template <int registers, int... I>
