@@ -184,7 +184,7 @@ template <class T>
 void factor_small_triangles(const BatchView<T>& a, const LaneBlock& block, Index* info) {
     const auto matrices = matrices_of(a, block.matrix, batch_lanes<T>());
     std::array<Index, 16> lane_info;
-    simd::kernels<T>().small_cholesky({.n = a[block.matrix[0]].rows(),
+    simd::kernels<T>().small_cholesky({.n = order_of(a, block),
                                        .count = block.used,
                                        .a = matrices.data.data(),
                                        .lda = matrices.ld,
@@ -226,8 +226,8 @@ void batch_factor(Triangle triangle, const BatchView<T>& a, Index* info) {
     for_each_lane_block<T, T, T>(
         small, a, nullptr,
         [&](const LaneBlock& block) {
-            if (small(a[block.matrix[0]].rows())) return factor_small_triangles<T>(a, block, info);
-            InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), 0);
+            if (small(order_of(a, block))) return factor_small_triangles<T>(a, block, info);
+            InterleavedCholesky<T> lanes(triangle, order_of(a, block), 0);
             lanes.load_a(a, block);
             lanes.factor(a, block, info);
             lanes.store_a(a, block);
@@ -240,7 +240,7 @@ void batch_solve(Triangle triangle, const BatchView<const T>& factors, const Bat
     for_each_lane_block<T>(
         none_is_small, factors, &b,
         [&](const LaneBlock& block) {
-            InterleavedCholesky<T> lanes(triangle, factors[block.matrix[0]].rows(), b[block.matrix[0]].cols());
+            InterleavedCholesky<T> lanes(triangle, order_of(factors, block), b[block.matrix[0]].cols());
             lanes.load_a(factors, block);
             lanes.load_b(b, block);
             lanes.take_factor();
@@ -255,8 +255,8 @@ void batch_factor_solve(Triangle triangle, const BatchView<T>& a, const BatchVie
     for_each_lane_block<T>(
         none_is_small, a, &b,
         [&](const LaneBlock& block) {
-            InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), b[block.matrix[0]].cols());
-            const bool factored = is_worth_interleaving_again<T>(triangle, a[block.matrix[0]].rows());
+            InterleavedCholesky<T> lanes(triangle, order_of(a, block), b[block.matrix[0]].cols());
+            const bool factored = is_worth_interleaving_again<T>(triangle, order_of(a, block));
             if (factored) factor_small_triangles<T>(a, block, info);
             lanes.load_a(a, block);
             lanes.load_b(b, block);
@@ -281,7 +281,7 @@ void batch_factor_solve(Triangle triangle, const BatchView<const T>& a, const Ba
     for_each_lane_block<T>(
         none_is_small, a, &b,
         [&](const LaneBlock& block) {
-            InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), b[block.matrix[0]].cols());
+            InterleavedCholesky<T> lanes(triangle, order_of(a, block), b[block.matrix[0]].cols());
             lanes.load_a(a, block);
             lanes.load_b(b, block);
             lanes.factor(a, block, info);

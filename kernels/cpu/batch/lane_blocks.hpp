@@ -58,6 +58,11 @@ LaneMatrices<T> matrices_of(const BatchView<T>& batch, const std::array<Index, 1
     return result;
 }
 
+template <class A>
+Index order_of(const BatchView<A>& a, const LaneBlock& block) {
+    return a[block.matrix[0]].rows();
+}
+
 /// What kernels fetch while they work on a block: the matrices of the next one, unless they are so large that the
 /// second cache does not hold them next to this block.
 template <class T>

@@ -177,7 +177,7 @@ void factor_small(const BatchView<const T>& a, const BatchView<T>* lu, const Bat
     const Index lanes = simd::kernels<T>().lanes;
     const auto from = matrices_of(a, block.matrix, lanes);
     simd::SmallLuOperands<T> operands{};
-    operands.n = a[block.matrix[0]].rows();
+    operands.n = order_of(a, block);
     operands.count = block.used;
     operands.a = from.data.data();
     operands.lda = from.ld;
@@ -206,11 +206,6 @@ void factor_small(const BatchView<const T>& a, const BatchView<T>* lu, const Bat
     operands.info = lane_info.data();
     simd::kernels<T>().small_lu(operands);
     store_info(block, lane_info, info);
-}
-
-template <class A>
-Index order_of(const BatchView<A>& a, const LaneBlock& block) {
-    return a[block.matrix[0]].rows();
 }
 
 }  // namespace

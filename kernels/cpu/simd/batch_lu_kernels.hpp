@@ -24,7 +24,6 @@ struct BatchLu {
     static constexpr int lanes = V::lanes;
     static constexpr int rank = 4;                     ///< columns of a panel
     static constexpr int strip = Bytes == 64 ? 4 : 2;  ///< columns that a panel updates together
-    static constexpr T safe = sizeof(T) == 4 ? T(1.1754944e-38) : T(2.2250738585072014e-308);  ///< has a reciprocal
 
     /// n x cols, element (i, j) at a[(j * n + i) * lanes]; the columns behind the n-th are right-hand sides. Passed by
     /// value: a reference would be read again after each store.
@@ -115,7 +114,7 @@ struct BatchLu {
     /// Returns the largest magnitude of the next one.
     template <bool pivoting, int rest>
     static Type eliminate(Work w, Index k, int c, Type pivot) {
-        const Mask tiny = (V::magnitude(pivot) < safe) & (pivot != T{});
+        const Mask tiny = (V::magnitude(pivot) < V::smallest_normal) & (pivot != T{});
         const bool divides = any(tiny);
         const Type divisor = pivot == T{} ? V::splat(T{1}) : pivot;
         const Type reciprocal = T{1} / divisor;

@@ -20,8 +20,6 @@ struct MaskedVector : Vector<T, 64> {
     using Some = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
-    static constexpr T smallest_normal = sizeof(T) == 4 ? T(__FLT_MIN__) : T(__DBL_MIN__);
-
     /// The first `count` lanes; none where it is negative, and all where there are fewer.
     static Some first(Index count) {
         return static_cast<Some>(count >= lanes ? -1 : count > 0 ? (Index{1} << count) - 1 : 0);

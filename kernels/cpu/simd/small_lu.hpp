@@ -362,8 +362,8 @@ class SmallLu {
         }
     }
 
-    static constexpr typename V::Bits infinity = sizeof(T) == 4 ? 0x7f800000U : 0x7ff0000000000000U;
-    static constexpr typename V::Bits smallest = sizeof(T) == 4 ? 0x00800000U : 0x0010000000000000U;  ///< normal number
+    static constexpr auto infinity = __builtin_bit_cast(typename V::Bits, static_cast<T>(__builtin_inf()));
+    static constexpr auto smallest = __builtin_bit_cast(typename V::Bits, V::smallest_normal);
 
     const Index n_;
     Index info_ = 0;

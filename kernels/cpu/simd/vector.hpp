@@ -45,6 +45,9 @@ struct Vector {
     typedef Bits Mask __attribute__((vector_size(Bytes)));
     typedef T Unaligned __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
 
+    /// Smaller magnitudes but zero have no reciprocal of full precision, or none at all.
+    static constexpr T smallest_normal = sizeof(T) == 4 ? T(__FLT_MIN__) : T(__DBL_MIN__);
+
     static Type load(const T* p) { return *reinterpret_cast<const Unaligned*>(p); }
     static void store(T* p, Type v) { *reinterpret_cast<Unaligned*>(p) = v; }
     static Type splat(T value) { return value - Type{}; }
