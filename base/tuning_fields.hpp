@@ -232,6 +232,7 @@ void visit_gpu_cholesky(Visitor& visitor, Cholesky& cholesky) {
     });
     visitor.number("fused_order", cholesky.fused_order, Index{0}, extent);
     visitor.number("fused_wide_from", cholesky.fused_wide_from, Index{0}, order);
+    visitor.number("beside_panel", cholesky.beside_panel, 0.0, 1e30);
 }
 
 /// The numbers of a GpuTuning.

@@ -313,6 +313,9 @@ struct GpuTuning {
         /// From this order on, that kernel has 64 columns of operands in shared memory instead of 32: its products are
         /// faster, the chain of pivots slower.
         Index fused_wide_from = 0;
+        /// On one GPU, products of at least so many multiplications are made while a panel is factored. Where those for
+        /// the next panel are fewer, panels update the columns of that last kernel ahead of time.
+        double beside_panel = 0;
     } cholesky;
 
     struct Qr {

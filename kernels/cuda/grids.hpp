@@ -136,12 +136,9 @@ constexpr Grid split_grid(Index columns, Index rows, Index width, Index pack) {
 
 // ---- mixed/ ---------------------------------------------------------------------------------------------
 
-inline constexpr int measured_warps = 8, measured_rows_a_warp = 4, measured_strips = 2;
-inline constexpr int measured_columns = 1024;  ///< maxima of columns that a block keeps at once
+inline constexpr int measured_warps = 8, measured_rows = 8;
 /// measure_kernel.
-constexpr Grid measured_grid(Index rows) {
-    return {divide_up(rows, measured_warps * measured_rows_a_warp * measured_strips)};
-}
+constexpr Grid measured_grid(Index rows) { return {divide_up(rows, measured_rows)}; }
 inline constexpr int rounded_columns = 128, rounded_rows = 8;
 /// round_kernel. Steps in y.
 constexpr Grid rounded_grid(Index rows, Index cols) {

@@ -140,6 +140,7 @@ GpuTuning sm_90() {
     gpu.cholesky.leaf = {.columns = 128, .tile = 32};
     gpu.cholesky.fused_order = 8192;
     gpu.cholesky.fused_wide_from = 7168;
+    gpu.cholesky.beside_panel = 4e10;
     gpu.qr.sizes = {{4096, 128, 128, 512},
                     {8192, 128, 256, 1024},
                     {16384, 128, 512, 4096},

@@ -138,33 +138,51 @@ auto GpuCholeskyTasks<T>::upper_update(int k, PanelRange range, int gpu) const -
 // --- left-looking ---
 
 template <class T>
-void GpuCholeskyTasks<T>::update_from_left(PanelRange target, int last) {
-    if (last <= 0) return;
+void GpuCholeskyTasks<T>::update_from_left(PanelRange target, PanelRange by) {
+    if (by.empty()) return;
     if (g_.upper) {
-        upper_from_left(target.first, last);
+        upper_from_left(target.first, by.last);
     } else {
-        lower_from_left(target, last);
+        lower_from_left(target, by, 0);
     }
 }
 
-/// Products for each tile column on the left, as deep as that has columns. Where the panels lie.
 template <class T>
-void GpuCholeskyTasks<T>::lower_from_left(PanelRange target, int last) {
-    const Panel &t = panel(target.first), &end = panel(last - 1);
+void GpuCholeskyTasks<T>::update_ahead(PanelRange target, PanelRange by) {
+    if (!by.empty()) lower_from_left(target, by, behind_other_updates);
+}
+
+template <class T>
+double GpuCholeskyTasks<T>::multiplications(PanelRange target, PanelRange by) const {
+    if (by.empty()) return 0;
+    const Index first = panel(target.first).first, width = panel(target.last - 1).end() - first;
+    const Index depth = panel(by.last - 1).end() - panel(by.first).first;
+    return static_cast<double>(depth * width) * (static_cast<double>(rows() - first) - static_cast<double>(width) / 2);
+}
+
+/// Products for each tile column on the left, as deep as it has columns of those panels. Where the panels lie.
+template <class T>
+void GpuCholeskyTasks<T>::lower_from_left(PanelRange target, PanelRange by, int priority) {
+    const Panel &t = panel(target.first), &begin = panel(by.first), &end = panel(by.last - 1);
+    struct Columns {
+        Index first, count;
+    };
     AccessList data;
-    std::vector<Index> depths;
-    for (Index j = 0; j <= end.tile_column; ++j) {
-        depths.push_back(j == end.tile_column ? end.col_end() : tile_width());
-        data.read(g_.a->template region<T>(j, t.first, rows(), 0, depths.back()));
+    std::vector<Columns> left;
+    for (Index j = begin.tile_column; j <= end.tile_column; ++j) {
+        const Index first = j == begin.tile_column ? begin.col_begin : 0;
+        const Index last = j == end.tile_column ? end.col_end() : tile_width();
+        left.push_back({first, last - first});
+        data.read(g_.a->template region<T>(j, t.first, rows(), first, last));
     }
     data.readwrite(matrix(target));
     rt_.submit(
-        step_task("update from left", target.first, owner(target.first)), data,
-        on_any_device([depths = std::move(depths), shape = layout(), tuning = &rt_.tuning().gpu.cholesky,
+        step_task("update from left", target.first, owner(target.first), priority), data,
+        on_any_device([left = std::move(left), shape = layout(), tuning = &rt_.tuning().gpu.cholesky,
                        products = lower_batches(s_.panels, rows(), {target})](Stream stream, const DatumAddresses& at) {
             const View<T> a = shape.column(at.back());
-            for (std::size_t j = 0; j < depths.size(); ++j) {
-                const View<const T> l = shape.column(at[j]).block(0, 0, shape.rows, depths[j]);
+            for (std::size_t j = 0; j < left.size(); ++j) {
+                const View<const T> l = shape.column(at[j]).block(0, left[j].first, shape.rows, left[j].count);
                 for (const ProductBatch& batch : products) {
                     subtract_batch<T>(stream, *tuning, batch, 0, batch.count, 0, l, a,
                                       {ProductPrecision::plain, nullptr});
@@ -214,14 +232,18 @@ void GpuCholeskyTasks<T>::upper_from_left(int target, int last) {
 template void GpuCholeskyTasks<float>::update(int, PanelRange, Urgency);
 template GpuCholeskyTasks<float>::Update GpuCholeskyTasks<float>::lower_update(int, PanelRange, int) const;
 template GpuCholeskyTasks<float>::Update GpuCholeskyTasks<float>::upper_update(int, PanelRange, int) const;
-template void GpuCholeskyTasks<float>::update_from_left(PanelRange, int);
-template void GpuCholeskyTasks<float>::lower_from_left(PanelRange, int);
+template void GpuCholeskyTasks<float>::update_from_left(PanelRange, PanelRange);
+template void GpuCholeskyTasks<float>::update_ahead(PanelRange, PanelRange);
+template double GpuCholeskyTasks<float>::multiplications(PanelRange, PanelRange) const;
+template void GpuCholeskyTasks<float>::lower_from_left(PanelRange, PanelRange, int);
 template void GpuCholeskyTasks<float>::upper_from_left(int, int);
 template void GpuCholeskyTasks<double>::update(int, PanelRange, Urgency);
 template GpuCholeskyTasks<double>::Update GpuCholeskyTasks<double>::lower_update(int, PanelRange, int) const;
 template GpuCholeskyTasks<double>::Update GpuCholeskyTasks<double>::upper_update(int, PanelRange, int) const;
-template void GpuCholeskyTasks<double>::update_from_left(PanelRange, int);
-template void GpuCholeskyTasks<double>::lower_from_left(PanelRange, int);
+template void GpuCholeskyTasks<double>::update_from_left(PanelRange, PanelRange);
+template void GpuCholeskyTasks<double>::update_ahead(PanelRange, PanelRange);
+template double GpuCholeskyTasks<double>::multiplications(PanelRange, PanelRange) const;
+template void GpuCholeskyTasks<double>::lower_from_left(PanelRange, PanelRange, int);
 template void GpuCholeskyTasks<double>::upper_from_left(int, int);
 
 }  // namespace basalt::detail

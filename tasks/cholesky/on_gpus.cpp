@@ -84,6 +84,7 @@ class GpuCholeskySubmission {
     }
 
     void factor_left_looking(PanelRange panels) {
+        last_step_ = {g_.upper ? panels.last : g_.fused_from, panels.last};
         tasks_.take_out(panels.first);
         PanelRange next;
         for (PanelRange step = tasks_.step(panels.first, panels.last); !step.empty(); step = next) {
@@ -92,23 +93,38 @@ class GpuCholeskySubmission {
             tasks_.factor(step);
             tasks_.broadcast(k);
             if (!next.empty() && lookahead_) {
-                // A(j, next) -= L(j, :k) L(next, :k)^T, while k is factored
-                tasks_.update_from_left(next, k);
+                update_beside(next, k);
                 tasks_.update(k, next, Urgency::leading);
                 tasks_.take_out(next.first);
             }
             tasks_.put_back(k);
             if (!next.empty() && !lookahead_) {
-                tasks_.update_from_left(next, next.first);
+                tasks_.update_from_left(next, {0, next.first});
                 tasks_.take_out(next.first);
             }
+        }
+    }
+
+    /// A(j, next) -= L(j, :k) L(next, :k)^T, while k is factored; and the same for the last step, panel by panel, where
+    /// that is not enough to do.
+    void update_beside(PanelRange next, int k) {
+        if (next.first == last_step_.first) return tasks_.update_from_left(next, {ahead_, k});
+        tasks_.update_from_left(next, {0, k});
+        if (last_step_.empty()) return;
+        const double enough = g_.runtime.tuning().gpu.cholesky.beside_panel;
+        for (double done = tasks_.multiplications(next, {0, k}); done < enough && ahead_ < k; ++ahead_) {
+            const PanelRange by{ahead_, ahead_ + 1};
+            tasks_.update_ahead(last_step_, by);
+            done += tasks_.multiplications(last_step_, by);
         }
     }
 
     GpuCholeskyState<T>& g_;
     GpuCholeskyTasks<T> tasks_;
     ColumnGroups groups_;
-    PanelRange panels_{};  ///< of the present group
+    PanelRange panels_{};     ///< of the present group
+    PanelRange last_step_{};  ///< left-looking, of a lower triangle: the panels that one kernel factors at the end
+    int ahead_ = 0;           ///< panels that have updated these
     Index final_ = 0;
     const bool lookahead_;
     const bool left_looking_;

@@ -14,10 +14,9 @@ using cuda_detail::native;
 
 constexpr int warp = cuda_detail::warp_threads;
 constexpr int warps = cuda_detail::measured_warps;
-constexpr int rows_a_warp = cuda_detail::measured_rows_a_warp;
-constexpr int strips_a_block = cuda_detail::measured_strips;  // of warps * rows_a_warp rows
-constexpr int columns_at_once = cuda_detail::measured_columns;
-constexpr int loads = 4;  // of a lane in each row
+constexpr int rows_a_block = cuda_detail::measured_rows;
+constexpr int loads = 2;  // of a thread in each row
+constexpr int columns_at_once = warps * warp * loads;
 constexpr int round_threads = cuda_detail::rounded_columns;
 constexpr Index round_rows = cuda_detail::rounded_rows;
 
@@ -31,75 +30,79 @@ __device__ double combined(double x, double y) {
     return of_rows == ScaledRows::sums ? x + y : fmax(x, y);
 }
 
-/// A warp takes some rows at a time and walks along them. The columns' maxima of a block are in shared memory.
+/// Row q's result by one thread, from those of all.
+template <ScaledRows of_rows>
+__device__ void collect(const double (&sums)[rows_a_block], const double (&of_row)[rows_a_block], Index first,
+                        Index rows, const MeasuredMagnitudes& found) {
+    __shared__ double parts[2][rows_a_block][warps];
+    const int lane = threadIdx.x % warp, number = threadIdx.x / warp;
+#pragma unroll
+    for (int q = 0; q < rows_a_block; ++q) {
+        double sum = sums[q], scaled = of_row[q];
+        for (int half = warp / 2; half > 0; half /= 2) {
+            sum += __shfl_down_sync(0xffffffffU, sum, half);
+            scaled = combined<of_rows>(scaled, __shfl_down_sync(0xffffffffU, scaled, half));
+        }
+        if (lane == 0) parts[0][q][number] = sum, parts[1][q][number] = scaled;
+    }
+    __syncthreads();
+    const int q = threadIdx.x;
+    if (q >= rows_a_block || first + q >= rows) return;
+    double &sum = found.row_sums[first + q], &scaled = found.row_scaled[first + q];
+    if (!found.more) sum = scaled = 0;
+    for (int w = 0; w < warps; ++w) {
+        sum += parts[0][q][w];
+        scaled = combined<of_rows>(scaled, parts[1][q][w]);
+    }
+}
+
+/// A block walks along some rows, with sums and maxima of the rows in registers. Blocks begin in different columns, so
+/// that they meet what others have found of a column's maximum.
 template <bool rounds, ScaledRows of_rows>
 __global__ void __launch_bounds__(warp* warps, 2)
     measure_kernel(View<const double> a, const double* row_factors, const double* col_factors, MeasuredMagnitudes found,
                    View<float> target) {
-    __shared__ double most[columns_at_once];
-    const int lane = threadIdx.x % warp, number = threadIdx.x / warp;
     const Index cols = rounds ? target.cols() : a.cols(), rows = rounds ? target.rows() : a.rows();
-    const Index block_first = static_cast<Index>(blockIdx.x) * warps * rows_a_warp * strips_a_block;
-    for (Index left = 0; left < cols; left += columns_at_once) {
-        const Index right = min(left + columns_at_once, cols), own_right = min(right, a.cols());
-        for (int c = threadIdx.x; c < columns_at_once; c += warp * warps) most[c] = 0;
-        __syncthreads();
+    const Index first = static_cast<Index>(blockIdx.x) * rows_a_block;
+    double sums[rows_a_block] = {}, of_row[rows_a_block] = {}, factors[rows_a_block];
+#pragma unroll
+    for (int q = 0; q < rows_a_block; ++q) factors[q] = first + q < a.rows() ? row_factors[first + q] : 0;
+    const Index steps = (cols + columns_at_once - 1) / columns_at_once;
+    Index step = blockIdx.x % steps;
 #pragma unroll 1
-        for (int strip = 0; strip < strips_a_block; ++strip) {
-            const Index first = block_first + (static_cast<Index>(strip) * warps + number) * rows_a_warp;
-            double sums[rows_a_warp] = {}, of_row[rows_a_warp] = {}, factors[rows_a_warp];
+    for (Index taken = 0; taken < steps; ++taken, step = step + 1 < steps ? step + 1 : 0) {
+        const Index begin = step * columns_at_once + threadIdx.x;
+        double elements[loads][rows_a_block];  // all on their way before the first is used
 #pragma unroll
-            for (int q = 0; q < rows_a_warp; ++q) factors[q] = first + q < a.rows() ? row_factors[first + q] : 0;
-#pragma unroll 1
-            for (Index begin = left + lane; begin < right; begin += warp * loads) {
-                double elements[loads][rows_a_warp];  // all on their way before the first is used
+        for (int s = 0; s < loads; ++s) {
+            const Index c = begin + s * warps * warp;
 #pragma unroll
-                for (int s = 0; s < loads; ++s) {
-                    const Index c = begin + s * warp;
-#pragma unroll
-                    for (int q = 0; q < rows_a_warp; ++q) {
-                        elements[s][q] = c < own_right && first + q < a.rows() ? a(first + q, c) : 0;
-                    }
-                }
-#pragma unroll
-                for (int s = 0; s < loads; ++s) {
-                    const Index c = begin + s * warp;
-                    const double col_factor = c < own_right ? col_factors[c] : 0;
-                    double of_column = 0;
-#pragma unroll
-                    for (int q = 0; q < rows_a_warp; ++q) {
-                        const double scaled = elements[s][q] * factors[q] * col_factor, magnitude = fabs(scaled);
-                        sums[q] += fabs(elements[s][q]);
-                        of_row[q] = combined<of_rows>(of_row[q], magnitude);
-                        of_column = fmax(of_column, magnitude);
-                        if constexpr (rounds) {
-                            if (c < right && first + q < rows) target(first + q, c) = static_cast<float>(scaled);
-                        }
-                    }
-                    if (c < own_right && of_column > most[c - left]) keep_larger(&most[c - left], of_column);
-                }
-            }
-#pragma unroll
-            for (int q = 0; q < rows_a_warp; ++q) {
-                for (int half = warp / 2; half > 0; half /= 2) {
-                    sums[q] += __shfl_down_sync(0xffffffffU, sums[q], half);
-                    of_row[q] = combined<of_rows>(of_row[q], __shfl_down_sync(0xffffffffU, of_row[q], half));
-                }
-                if (lane != 0 || first + q >= a.rows()) continue;
-                double &sum = found.row_sums[first + q], &scaled = found.row_scaled[first + q];
-                const bool again = found.more || left > 0;
-                sum = again ? sum + sums[q] : sums[q];
-                scaled = again ? combined<of_rows>(scaled, of_row[q]) : of_row[q];
+            for (int q = 0; q < rows_a_block; ++q) {
+                elements[s][q] = c < a.cols() && first + q < a.rows() ? a(first + q, c) : 0;
             }
         }
-        __syncthreads();
-        for (Index c = left + threadIdx.x; c < own_right; c += warp * warps) {
-            double* const largest = &found.col_max[c];
+#pragma unroll
+        for (int s = 0; s < loads; ++s) {
+            const Index c = begin + s * warps * warp;
+            const bool own = c < a.cols();
+            const double col_factor = own ? col_factors[c] : 0;
             // a look first: a stale value is too small, so nothing that is larger gets lost
-            if (most[c - left] > *static_cast<volatile const double*>(largest)) keep_larger(largest, most[c - left]);
+            const double known = own ? *static_cast<volatile const double*>(&found.col_max[c]) : 0;
+            double of_column = 0;
+#pragma unroll
+            for (int q = 0; q < rows_a_block; ++q) {
+                const double scaled = elements[s][q] * factors[q] * col_factor, magnitude = fabs(scaled);
+                sums[q] += fabs(elements[s][q]);
+                of_row[q] = combined<of_rows>(of_row[q], magnitude);
+                of_column = fmax(of_column, magnitude);
+                if constexpr (rounds) {
+                    if (c < cols && first + q < rows) target(first + q, c) = static_cast<float>(scaled);
+                }
+            }
+            if (own && of_column > known) keep_larger(&found.col_max[c], of_column);
         }
-        __syncthreads();
     }
+    collect<of_rows>(sums, of_row, first, a.rows(), found);
 }
 
 __global__ void __launch_bounds__(round_threads)

@@ -73,6 +73,30 @@ TEST_CASE("on one GPU one kernel factors the last columns of a lower triangle in
           10);  // of a single tile column panels are as wide as was asked for
 }
 
+TEST_CASE("where little is left to do beside a panel, panels update the last columns ahead", "[cholesky]") {
+    const Index n = 150, nb = 16, last = 22;  // in tile columns of 64: eight panels, and two by one kernel
+    const auto updates_of = [&](double beside_panel, int lookahead) {
+        Config config = GpuMachine{}.config();
+        const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) {
+            gpu.cholesky.fused_order = last;
+            gpu.cholesky.beside_panel = beside_panel;
+        });
+        config.tuning = tables;
+        Runtime runtime(config);
+        CholeskyOptions options = on_gpus(FactorMode::gpu, nb, lookahead);
+        options.left_looking = true;
+        const Dense<double> a = spd_dense<double>(Triangle::lower, n, 3);
+        runtime.start_trace();
+        check_cholesky(Triangle::lower, a, factor(runtime, Triangle::lower, a, {32, 64}, options));
+        const Trace trace = runtime.take_trace();
+        return std::ranges::count(trace.events, std::string("update from left"), &TraceEvent::name);
+    };
+    CHECK(updates_of(0, 1) == 6 + 1);        // panels 2 to 7, and the last two
+    CHECK(updates_of(1e9, 1) == 6 + 6 + 1);  // each of panels 0 to 5 ahead, and panel 6 with the last two's turn
+    CHECK(updates_of(16.0 * 16 * 60, 1) < 6 + 6 + 1);
+    CHECK(updates_of(1e9, 0) == 7 + 1);  // nothing runs beside panels
+}
+
 TEST_CASE("in mode hybrid GPUs factor the first panel and those of the last rows, as asked for or by the tables",
           "[cholesky]") {
     const Index n = 160, nb = 32;
