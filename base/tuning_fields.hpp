@@ -203,6 +203,7 @@ void visit_gpu_lu(Visitor& visitor, Lu& lu) {
     visitor.number("least_fp16_order", lu.least_fp16_order, Index{0}, order);
     visitor.number("solved_at_once", lu.solved_at_once, Index{1}, extent);
     visitor.number("leading_rows", lu.leading_rows, Index{0}, extent);
+    visitor.size("early_solves_from", lu.early_solves_from);
     visitor.number("smallest_order", lu.smallest_order, Index{0}, order);
     visitor.number("update_rate", lu.update_rate, 1e6, 1e18);
     visitor.number("narrow_hybrid_below", lu.narrow_hybrid_below, Index{0}, order);
@@ -232,7 +233,7 @@ void visit_gpu_cholesky(Visitor& visitor, Cholesky& cholesky) {
     });
     visitor.number("fused_order", cholesky.fused_order, Index{0}, extent);
     visitor.number("fused_wide_from", cholesky.fused_wide_from, Index{0}, order);
-    visitor.number("beside_panel", cholesky.beside_panel, 0.0, 1e30);
+    visitor.number("multiplications_during_panel", cholesky.multiplications_during_panel, 0.0, 1e30);
 }
 
 /// The numbers of a GpuTuning.

@@ -18,7 +18,8 @@ struct CholeskyOptions {
     /// Columns of a panel. A panel never spans two tile columns. In mode gpu on one GPU, one kernel factors the last
     /// columns of a lower triangle in several tile columns, whatever this option says.
     std::optional<Index> panel_width{};
-    /// Panels ahead of the trailing update that get priority: 0 or 1; mode cpu: any number. It never changes results.
+    /// Panels ahead of the trailing update that get priority: 0 or 1; mode cpu: any number. Left-looking on GPUs
+    /// it changes roundings; otherwise it changes no bit.
     std::optional<int> lookahead{};
     /// Mode hybrid: cores factor the square on top of each panel. GPUs factor it if at most this many rows are left,
     /// because the cores would not keep ahead. GPUs also factor the first square, when they have nothing else to do. 0:
@@ -36,9 +37,10 @@ struct CholeskyOptions {
     /// Without left_looking, products that are less accurate than single precision make mode gpu right-looking.
     ProductPrecision products = ProductPrecision::split_bf16;
     /// Mode gpu. true: left-looking. A panel gets the updates of all former panels at once, in products as deep as
-    /// there are columns on its left. With a lookahead of 1, the update by the last of these panels is separate, and
-    /// the other products run while that panel is factored. For a lower triangle on one GPU, or an upper one on any
-    /// number; products are plain. false: each panel updates all columns right of it. A matrix that
+    /// there are columns on its left; the last columns may get some of them before, while there is little else to do
+    /// (GpuTuning::Cholesky::multiplications_during_panel). With a lookahead of 1, the update by the last of these
+    /// panels is separate, and the other products run while that panel is factored. For a lower triangle on one GPU, or
+    /// an upper one on any number; products are plain. false: each panel updates all columns right of it. A matrix that
     /// does not fit the GPUs' memory is factored in column groups, which are left-looking in any case.
     std::optional<bool> left_looking{};
 };

@@ -255,6 +255,9 @@ struct GpuTuning {
         /// panel's columns, if the GPU has it and it takes their shape. Not with inverses, in TF32 or by slices.
         /// 0: never.
         Index leading_rows = 0;
+        /// With at least this many rows below the panel, interchanges and solves of an update run next to the leading
+        /// update, and only its product waits for that. Not by slices, nor with blocks of panels.
+        Index early_solves_from = any_size;
         /// One GPU, mode gpu, double precision: from this smaller dimension on, panels form blocks of `width` columns
         /// if LuOptions::coarse_width is left to the library; see there for the other conditions.
         struct Blocks {
@@ -313,9 +316,10 @@ struct GpuTuning {
         /// From this order on, that kernel has 64 columns of operands in shared memory instead of 32: its products are
         /// faster, the chain of pivots slower.
         Index fused_wide_from = 0;
-        /// On one GPU, products of at least so many multiplications are made while a panel is factored. Where those for
-        /// the next panel are fewer, panels update the columns of that last kernel ahead of time.
-        double beside_panel = 0;
+        /// Left-looking, for a lower triangle in several tile columns that is on the GPU from the beginning: where the
+        /// next panel's update has fewer multiplications than this, finished panels also update the columns of that
+        /// last kernel while a panel is factored, as long as there are any. 0: never.
+        double multiplications_during_panel = 0;
     } cholesky;
 
     struct Qr {

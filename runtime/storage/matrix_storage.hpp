@@ -65,6 +65,10 @@ class MatrixStorage {
     /// before. It tells in which order the matrix is best copied to the host, and nothing else.
     bool rows_move() const { return rows_move_.load(std::memory_order_relaxed); }
     void set_rows_move(bool move) { rows_move_.store(move, std::memory_order_relaxed); }
+    /// Whether GPUs wrote all of it when it was loaded or filled last, from what they have, so that no tile column
+    /// arrives later than the others. It tells in which order tasks are best submitted, and nothing else.
+    bool begins_on_gpus() const { return begins_on_gpus_.load(std::memory_order_relaxed); }
+    void set_begins_on_gpus(bool begins) { begins_on_gpus_.store(begins, std::memory_order_relaxed); }
     /// For copies between an array of the user's and the tile columns, through GPUs.
     HostStripes& stripes() { return stripes_; }
     /// Of a triangle, the squares on the diagonal: small ones, since a stripe travels as a whole.
@@ -108,6 +112,7 @@ class MatrixStorage {
     Adopted adopted_;
     std::atomic<bool> given_back_{false};
     std::atomic<bool> rows_move_{false};
+    std::atomic<bool> begins_on_gpus_{false};
     std::vector<DatumHandle> columns_;  // declared after the slab: waited for and destroyed before it
     HostStripes stripes_, squares_;
 };

@@ -117,6 +117,7 @@ GpuTuning sm_90() {
     gpu.lu.least_fp16_order = Index{1} << 39;  // never: rows of very different sizes lose digits
     gpu.lu.solved_at_once = 256;
     gpu.lu.leading_rows = 4096;  // all that its kernel takes
+    gpu.lu.early_solves_from = 8192;
     gpu.lu.smallest_order = 2048;
     gpu.lu.update_rate = 50e12;
     gpu.lu.narrow_hybrid_below = 12288;
@@ -140,7 +141,7 @@ GpuTuning sm_90() {
     gpu.cholesky.leaf = {.columns = 128, .tile = 32};
     gpu.cholesky.fused_order = 8192;
     gpu.cholesky.fused_wide_from = 7168;
-    gpu.cholesky.beside_panel = 4e10;
+    gpu.cholesky.multiplications_during_panel = 4e10;
     gpu.qr.sizes = {{4096, 128, 128, 512},
                     {8192, 128, 256, 1024},
                     {16384, 128, 512, 4096},
@@ -166,6 +167,7 @@ GpuTuning sm_80() {
     gpu.lu.update_rate = 16e12;
     gpu.cholesky.fused_wide_from = gpu.cholesky.fused_order + 1;  // none: it takes more shared memory than there is
     gpu.cholesky.update_rate = 16e12;
+    gpu.cholesky.multiplications_during_panel = 1.5e10;  // as much time at that rate
     gpu.cholesky.solve_rate = 1.5e12;
     gpu.qr.update_rate = 16e12;
     gpu.links.host_bytes_a_second = 25e9;

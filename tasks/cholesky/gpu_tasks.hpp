@@ -48,19 +48,15 @@ class GpuCholeskyTasks {
     /// A(j, j') -= L(j, k) L(j', k)^T for the columns j' of some panels, or the rows of an upper triangle: a task for
     /// each GPU.
     void update(int k, PanelRange range, Urgency urgency);
-    /// The updates of a step's panels by the panels `by`, at once: of an upper triangle all before by.last. A lower
-    /// triangle has them only in place.
+    /// The updates of some panels, those of one step, by the panels `by`, at once: of an upper triangle all before
+    /// by.last. A lower triangle has them only in place.
     void update_from_left(PanelRange target, PanelRange by);
-    /// The same for a later step of a lower triangle, when the GPU has nothing else to do.
-    void update_ahead(PanelRange target, PanelRange by);
     /// Multiplications of such an update of a lower triangle.
     double multiplications(PanelRange target, PanelRange by) const;
     /// INFO is that of the first panel that failed.
     void collect_info();
 
   private:
-    static constexpr int behind_other_updates = -1;  ///< a priority
-
     /// Some rows of a panel: a window of a tile column of an upper triangle.
     struct RowWindow {
         Index tile_column;
@@ -135,7 +131,7 @@ class GpuCholeskyTasks {
     };
     Update lower_update(int k, PanelRange range, int gpu) const;
     Update upper_update(int k, PanelRange range, int gpu) const;
-    void lower_from_left(PanelRange target, PanelRange by, int priority);
+    void lower_from_left(PanelRange target, PanelRange by);
     void upper_from_left(int target, int last);
 
     CholeskyState<T>& s_;

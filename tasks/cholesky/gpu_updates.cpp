@@ -143,13 +143,8 @@ void GpuCholeskyTasks<T>::update_from_left(PanelRange target, PanelRange by) {
     if (g_.upper) {
         upper_from_left(target.first, by.last);
     } else {
-        lower_from_left(target, by, 0);
+        lower_from_left(target, by);
     }
-}
-
-template <class T>
-void GpuCholeskyTasks<T>::update_ahead(PanelRange target, PanelRange by) {
-    if (!by.empty()) lower_from_left(target, by, behind_other_updates);
 }
 
 template <class T>
@@ -162,7 +157,7 @@ double GpuCholeskyTasks<T>::multiplications(PanelRange target, PanelRange by) co
 
 /// Products for each tile column on the left, as deep as it has columns of those panels. Where the panels lie.
 template <class T>
-void GpuCholeskyTasks<T>::lower_from_left(PanelRange target, PanelRange by, int priority) {
+void GpuCholeskyTasks<T>::lower_from_left(PanelRange target, PanelRange by) {
     const Panel &t = panel(target.first), &begin = panel(by.first), &end = panel(by.last - 1);
     struct Columns {
         Index first, count;
@@ -177,7 +172,7 @@ void GpuCholeskyTasks<T>::lower_from_left(PanelRange target, PanelRange by, int 
     }
     data.readwrite(matrix(target));
     rt_.submit(
-        step_task("update from left", target.first, owner(target.first), priority), data,
+        step_task("update from left", target.first, owner(target.first)), data,
         on_any_device([left = std::move(left), shape = layout(), tuning = &rt_.tuning().gpu.cholesky,
                        products = lower_batches(s_.panels, rows(), {target})](Stream stream, const DatumAddresses& at) {
             const View<T> a = shape.column(at.back());
@@ -233,17 +228,15 @@ template void GpuCholeskyTasks<float>::update(int, PanelRange, Urgency);
 template GpuCholeskyTasks<float>::Update GpuCholeskyTasks<float>::lower_update(int, PanelRange, int) const;
 template GpuCholeskyTasks<float>::Update GpuCholeskyTasks<float>::upper_update(int, PanelRange, int) const;
 template void GpuCholeskyTasks<float>::update_from_left(PanelRange, PanelRange);
-template void GpuCholeskyTasks<float>::update_ahead(PanelRange, PanelRange);
 template double GpuCholeskyTasks<float>::multiplications(PanelRange, PanelRange) const;
-template void GpuCholeskyTasks<float>::lower_from_left(PanelRange, PanelRange, int);
+template void GpuCholeskyTasks<float>::lower_from_left(PanelRange, PanelRange);
 template void GpuCholeskyTasks<float>::upper_from_left(int, int);
 template void GpuCholeskyTasks<double>::update(int, PanelRange, Urgency);
 template GpuCholeskyTasks<double>::Update GpuCholeskyTasks<double>::lower_update(int, PanelRange, int) const;
 template GpuCholeskyTasks<double>::Update GpuCholeskyTasks<double>::upper_update(int, PanelRange, int) const;
 template void GpuCholeskyTasks<double>::update_from_left(PanelRange, PanelRange);
-template void GpuCholeskyTasks<double>::update_ahead(PanelRange, PanelRange);
 template double GpuCholeskyTasks<double>::multiplications(PanelRange, PanelRange) const;
-template void GpuCholeskyTasks<double>::lower_from_left(PanelRange, PanelRange, int);
+template void GpuCholeskyTasks<double>::lower_from_left(PanelRange, PanelRange);
 template void GpuCholeskyTasks<double>::upper_from_left(int, int);
 
 }  // namespace basalt::detail

@@ -84,7 +84,8 @@ class GpuCholeskySubmission {
     }
 
     void factor_left_looking(PanelRange panels) {
-        last_step_ = {g_.upper ? panels.last : g_.fused_from, panels.last};
+        // those of the last tile column would wait for it if it is still on its way
+        if (!g_.upper && g_.a->begins_on_gpus()) last_step_ = {g_.fused_from, panels.last};
         tasks_.take_out(panels.first);
         PanelRange next;
         for (PanelRange step = tasks_.step(panels.first, panels.last); !step.empty(); step = next) {
@@ -93,7 +94,7 @@ class GpuCholeskySubmission {
             tasks_.factor(step);
             tasks_.broadcast(k);
             if (!next.empty() && lookahead_) {
-                update_beside(next, k);
+                update_during(next, k);
                 tasks_.update(k, next, Urgency::leading);
                 tasks_.take_out(next.first);
             }
@@ -107,14 +108,14 @@ class GpuCholeskySubmission {
 
     /// A(j, next) -= L(j, :k) L(next, :k)^T, while k is factored; and the same for the last step, panel by panel, where
     /// that is not enough to do.
-    void update_beside(PanelRange next, int k) {
+    void update_during(PanelRange next, int k) {
+        if (last_step_.empty()) return tasks_.update_from_left(next, {0, k});
         if (next.first == last_step_.first) return tasks_.update_from_left(next, {ahead_, k});
         tasks_.update_from_left(next, {0, k});
-        if (last_step_.empty()) return;
-        const double enough = g_.runtime.tuning().gpu.cholesky.beside_panel;
+        const double enough = g_.runtime.tuning().gpu.cholesky.multiplications_during_panel;
         for (double done = tasks_.multiplications(next, {0, k}); done < enough && ahead_ < k; ++ahead_) {
             const PanelRange by{ahead_, ahead_ + 1};
-            tasks_.update_ahead(last_step_, by);
+            tasks_.update_from_left(last_step_, by);
             done += tasks_.multiplications(last_step_, by);
         }
     }

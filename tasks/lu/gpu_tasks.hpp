@@ -15,6 +15,9 @@
 
 namespace basalt::detail {
 
+template <class T>
+struct ColumnUpdate;
+
 /// The tasks of an LU factorization in the modes hybrid and gpu. A call submits each of them; the loop nest in
 /// tasks/lu/on_gpus.cpp makes the calls. Panels are numbered from 0; a panel's step has its number.
 template <class T>
@@ -118,6 +121,8 @@ class GpuLuTasks {
                         std::optional<int> next);
     template <class F>
     void submit_update(const Factors& factors, const Part& part, const GpuColumns<T>& columns, const F& add_columns);
+    template <class F>
+    void submit(ColumnUpdate<T>& update, TaskName name, const Factors& factors, const Part& part, const F& add_columns);
     std::optional<int> gate_on(int gpu, std::optional<int> next) const;
     /// Of doubles there are none, whatever the options say.
     bool slices_are_chosen() const { return std::is_same_v<T, float> && has_slices(choices_.products); }

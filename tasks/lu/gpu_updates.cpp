@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kernels/on_stream.hpp"
@@ -43,6 +44,74 @@ void solve_by_slices(Stream stream, View<const float> l, TileColumns<float> w, T
 }
 
 }  // namespace
+
+/// A step, or several, on some columns of a GPU: exchange of rows and U = L^-1 A right of the triangle, A -= L U below.
+/// The kernels of a task, which does all of it or one of the two.
+template <class T>
+struct ColumnUpdate {
+    std::vector<Panel> panels;
+    GpuColumns<T> columns;
+    Index l_ld, l_col;  ///< of L in its datum
+    bool at_once;       ///< by the kernel for leading updates, where that takes them
+    bool by_slices;
+    ProductPrecision precision;
+    Index solved_at_once;
+    const char* has_safe_inverses;  ///< nullptr: there are none
+    on_stream::RoomForOthers room;
+    bool solves = true, multiplies = true;
+    std::size_t moves = 0, inverses = 0, first_column = 0;  ///< where the task's data have them; L, rows, slices before
+
+    void operator()(Stream stream, const DatumAddresses& at) const {
+        const Index top = panels.front().first, depth = panels.back().end() - top;
+        const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top * l_ld + l_col, columns.rows - top,
+                                                depth, l_ld);
+        auto* w = static_cast<T*>(at[1]);
+        auto left = room;
+        columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
+            const TileColumns<T> a = group.row_range(top, columns.rows - top);
+            if (at_once && on_stream::leading_update_fits<T>(stream, l, a.column(0))) {
+                const RowMoves row_moves(static_cast<Index*>(at[moves]), depth);
+                return on_stream::update_leading<T>(stream, l, row_moves, a.column(0));
+            }
+            if (solves) {
+                const auto exchanged = dense_tile_columns(w, a.columns, depth, a.width);
+                w += a.columns * depth * a.width;
+                exchange_for(stream, panels, at.data() + moves, a, exchanged);
+                solve(stream, at, l.block(0, 0, depth, depth), exchanged, a.row_range(0, depth));
+            }
+            if (multiplies) multiply(stream, at, l, a, left);
+        });
+    }
+
+  private:
+    void solve(Stream stream, const DatumAddresses& at, View<const T> triangle, TileColumns<T> w,
+               TileColumns<T> u) const {
+        if constexpr (std::is_same_v<T, float>) {
+            if (by_slices) return solve_by_slices(stream, triangle, w, u, precision, at[2], solved_at_once);
+        }
+        if (has_safe_inverses == nullptr || *has_safe_inverses == 0) {
+            return on_stream::solve_by_substitution<T>(stream, triangle, w, u);
+        }
+        const auto x = View<const T>::row_major(static_cast<const T*>(at[inverses]), triangle.rows(), inverted_block,
+                                                inverted_block);
+        on_stream::solve_by_inverses<T>(stream, triangle, x, w, u);
+    }
+
+    void multiply(Stream stream, const DatumAddresses& at, View<const T> l, TileColumns<T> a,
+                  on_stream::RoomForOthers& left) const {
+        const Index depth = l.cols();
+        const View<const T> below = l.block(depth, 0, l.rows() - depth, depth);
+        const TileColumns<T> u = a.row_range(0, depth), rest = a.row_range(depth, a.rows - depth);
+        if constexpr (std::is_same_v<T, float>) {
+            if (by_slices) {
+                on_stream::update_by_slices(stream, below, u, rest, precision, at[2], left);
+                left.cols -= std::min(left.cols, a.columns * a.width);
+                return;
+            }
+        }
+        on_stream::update_trailing<T>(stream, below, u, rest, precision);
+    }
+};
 
 template <class T>
 void GpuLuTasks<T>::update_leading(int k, int next) {
@@ -171,83 +240,71 @@ on_stream::RoomForOthers GpuLuTasks<T>::room_for_panel(const Part& part, Index r
     return {static_cast<Index>(std::min(std::ceil(panel_seconds / column_seconds), 1e9)), room.multiprocessors};
 }
 
-/// Columns of a GPU: exchange of rows, U = L^-1 A right of the triangle, A -= L U below. add_columns(data) adds the
-/// accesses to them.
+/// Columns of a GPU, see ColumnUpdate. add_columns(data) adds the accesses to them.
+/// GpuTuning::Lu::early_solves_from says where solving has a task of its own.
 template <class T>
 template <class F>
 void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, const GpuColumns<T>& columns,
                                   const F& add_columns) {
     const std::vector<Panel> panels(s_.panels.begin() + factors.first, s_.panels.begin() + factors.last);
     const int k = factors.last - 1;
-    const Index top_row = panels.front().first, depth = panels.back().end() - top_row;
-    const auto device = static_cast<std::size_t>(part.gpu);
-    const ScratchMatrix<T>& top = part.leading ? g_.buffers.lead_rows[device] : g_.buffers.rest_rows[device];
-    const ScratchMatrix<Index>& slices = part.leading ? g_.buffers.lead_slices[device] : g_.buffers.rest_slices[device];
+    const Index depth = panels.back().end() - panels.front().first;
     const GpuTuning::Lu& lu = rt_.tuning().gpu.lu;
     const Index rows_below = rows() - panels.back().end();
     const bool split = by_slices(rows_below, depth, part.cols);
     const bool use_inverse = !split && choices_.solve_by_inverse && !on_gpu(k);
-    const Index solved_at_once = is_single_in_lu(choices_.products) ? lu.solved_at_once : depth;
-    const on_stream::RoomForOthers room = split ? room_for_panel(part, rows_below, depth) : on_stream::RoomForOthers{};
     // inverses, products by slices and TF32 have kernels of their own
     const bool in_tf32 = choices_.products == ProductPrecision::tf32;
-    const bool at_once = part.leading && !use_inverse && !split && !in_tf32 && rows_below <= lu.leading_rows;
+    ColumnUpdate<T> update{
+        .panels = panels,
+        .columns = columns,
+        .l_ld = factors.ld,
+        .l_col = factors.col,
+        .at_once = part.leading && !use_inverse && !split && !in_tf32 && rows_below <= lu.leading_rows,
+        .by_slices = split,
+        .precision = split     ? choices_.products
+                     : in_tf32 ? ProductPrecision::tf32
+                               : ProductPrecision::plain,
+        .solved_at_once = is_single_in_lu(choices_.products) ? lu.solved_at_once : depth,
+        .has_safe_inverses = use_inverse ? &g_.inverse_is_safe[static_cast<std::size_t>(k)] : nullptr,
+        .room = split ? room_for_panel(part, rows_below, depth) : on_stream::RoomForOthers{}};
+    const bool is_gated = part.gate && !part.leading;
+    if (!is_gated || split || g_.block_width > 0 || rows_below < lu.early_solves_from) {
+        return submit(update, part.leading ? TaskName("update leading") : TaskName("update"), factors, part,
+                      add_columns);
+    }
+    update.multiplies = false;
+    submit(update, "solve", factors, part, add_columns);
+    std::swap(update.solves, update.multiplies);
+    submit(update, "update", factors, part, add_columns);
+}
+
+/// A task of an update. Products open or wait for the gate.
+template <class T>
+template <class F>
+void GpuLuTasks<T>::submit(ColumnUpdate<T>& update, TaskName name, const Factors& factors, const Part& part,
+                           const F& add_columns) {
+    const int k = factors.last - 1;
+    const auto device = static_cast<std::size_t>(part.gpu);
+    const GpuLuBuffers<T>& buffers = g_.buffers;
     AccessList data;
-    data.read(factors.l).write(top.region()).write(slices.region());
-    const std::size_t first_moves = data.records().size();
+    data.read(factors.l);
+    data.write((part.leading ? buffers.lead_rows : buffers.rest_rows)[device].region());
+    data.write((part.leading ? buffers.lead_slices : buffers.rest_slices)[device].region());
+    update.moves = data.records().size();
     for (int i = factors.first; i < factors.last; ++i) data.read(moves(i));
-    const std::size_t inverses = data.records().size();
-    if (use_inverse) data.read(inverse(k));
+    update.inverses = data.records().size();
+    if (update.has_safe_inverses != nullptr) data.read(inverse(k));
     if (part.gate && part.leading) data.write(gate(*part.gate));
-    if (part.gate && !part.leading) data.read(gate(*part.gate));
-    const std::size_t first_column = data.records().size();
+    if (part.gate && !part.leading && update.multiplies) data.read(gate(*part.gate));
+    update.first_column = data.records().size();
     add_columns(data);
-    const ProductPrecision precision = split     ? choices_.products
-                                       : in_tf32 ? ProductPrecision::tf32
-                                                 : ProductPrecision::plain;
-    const char* safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)];
-    rt_.submit({.name = part.leading ? TaskName("update leading") : TaskName("update"),
+    rt_.submit({.name = name,
                 .priority = part.leading ? urgent : patience(k, factors.patience),
                 .tile = {k},
                 .step = k,
                 .place = Place::gpu(part.gpu)},
-               data, on_any_device([=, ld = factors.ld, col = factors.col](Stream stream, const DatumAddresses& at) {
-                   const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top_row * ld + col,
-                                                           columns.rows - top_row, depth, ld);
-                   const auto triangle = l.block(0, 0, depth, depth),
-                              below = l.block(depth, 0, l.rows() - depth, depth);
-                   auto* w = static_cast<T*>(at[1]);
-                   auto left = room;
-                   const auto update_group = [&](TileColumns<T> group) {
-                       const TileColumns<T> a = group.row_range(top_row, columns.rows - top_row);
-                       if (at_once && on_stream::leading_update_fits<T>(stream, l, a.column(0))) {
-                           const RowMoves row_moves(static_cast<Index*>(at[first_moves]), depth);
-                           return on_stream::update_leading<T>(stream, l, row_moves, a.column(0));
-                       }
-                       const auto exchanged = dense_tile_columns(w, a.columns, depth, a.width);
-                       w += a.columns * depth * a.width;
-                       exchange_for(stream, panels, at.data() + first_moves, a, exchanged);
-                       const TileColumns<T> u = a.row_range(0, depth);
-                       if constexpr (std::is_same_v<T, float>) {
-                           if (split) {
-                               solve_by_slices(stream, triangle, exchanged, u, precision, at[2], solved_at_once);
-                               on_stream::update_by_slices(stream, below, u, a.row_range(depth, a.rows - depth),
-                                                           precision, at[2], left);
-                               left.cols -= std::min(left.cols, a.columns * a.width);
-                               return;
-                           }
-                       }
-                       if (use_inverse && *safe != 0) {
-                           const auto x = View<const T>::row_major(static_cast<const T*>(at[inverses]), depth,
-                                                                   inverted_block, inverted_block);
-                           on_stream::solve_by_inverses<T>(stream, triangle, x, exchanged, u);
-                       } else {
-                           on_stream::solve_by_substitution<T>(stream, triangle, exchanged, u);
-                       }
-                       on_stream::update_trailing<T>(stream, below, u, a.row_range(depth, a.rows - depth), precision);
-                   };
-                   columns.for_each_group(at.data() + first_column, at.size() - first_column, update_group);
-               }));
+               data, on_any_device(update));
 }
 
 // --- interchanges left of the panels ---

@@ -234,6 +234,7 @@ void Matrix<T>::load(View<const T> source) {
     runtime();
     const detail::MatrixStorage& storage = *storage_;
     require_shape("Matrix::load", source, storage.grid());
+    storage_->set_begins_on_gpus(false);
     for_each_row_window<T>(storage, "load", AccessMode::write, [source, &storage](Index j, Index begin, Index end) {
         pack_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major, source,
                             static_cast<T*>(storage.column(j)));
@@ -253,10 +254,12 @@ void Matrix<T>::load(View<const T> source, Place place) {
     detail::MatrixStorage& storage = *storage_;
     require_shape("Matrix::load", source, storage.grid());
     if (!place.is_gpu()) {
+        storage.set_begins_on_gpus(false);
         const bool by_gpus = place.is_any() && detail::gpus_can_convert(storage, source);
         return by_gpus ? detail::load_by_gpus(storage, source) : load(source);
     }
     require_unit_stride("Matrix::load", source);
+    storage.set_begins_on_gpus(true);
     const TileGrid& grid = storage.grid();
     const Index width = grid.shape().width;
     const detail::ConvertedParts parts(storage, width, grid.padded_rows(), sizeof(T));
@@ -321,7 +324,9 @@ void Matrix<T>::fill(std::shared_ptr<const Generator<T>> generator, Place place)
     }
     const auto on_device = generator ? find_device_generator(generator->name()) : std::nullopt;
     const int gpus = place.is_any() ? detail::gpu_data(this->runtime()).gpus_to_deal_to() : this->runtime().gpus();
-    if (!place.is_cpu() && gpus > 0 && on_device) {
+    const bool by_gpus = !place.is_cpu() && gpus > 0 && on_device;
+    storage_->set_begins_on_gpus(by_gpus);
+    if (by_gpus) {
         if (place.is_any()) storage.make_room_on_gpus(storage.grid().tile_cols());
         const GeneratorSpec spec{*on_device, generator->rows(), generator->cols(), generator->seed()};
         for_each_column_on_gpu<T>(storage, "generate", AccessMode::write, place,

@@ -179,6 +179,7 @@ template <class T>
 void Matrix<T>::load_triangle(Triangle triangle, View<const T> source, Place place) {
     runtime();
     require_triangle("Matrix::load_triangle", source, storage_->grid());
+    storage_->set_begins_on_gpus(place.is_gpu());
     if (place.is_gpu()) return load_on_gpu(*storage_, triangle, source, place);
     if (place.is_any() && detail::gpus_can_convert_triangle<T>(*storage_, source)) {
         return detail::load_triangle_by_gpus(*storage_, triangle, source);

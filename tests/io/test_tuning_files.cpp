@@ -126,7 +126,8 @@ TEST_CASE("what a tuning file must not say is refused with file, key and what is
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": 3}})"), "gpu.sm_90 = 3; allowed is an object"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smalest_order": 3}}}})"),
               "gpu.sm_90.lu.smalest_order: no such name; allowed are sizes, deal, resident, blocks, in_place, "
-              "narrowing, splitting, panel_room, least_fp16_order, solved_at_once, leading_rows, smallest_order"));
+              "narrowing, splitting, panel_room, least_fp16_order, solved_at_once, leading_rows, early_solves_from, "
+              "smallest_order"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": "many"}}}})"),
               "gpu.sm_90.lu.smallest_order = \"many\"; allowed is 0 to "));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 2.5}}}})"),

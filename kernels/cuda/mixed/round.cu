@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cassert>
 
 #include "kernels/cuda/common/launch.cuh"
@@ -30,7 +29,7 @@ __device__ double combined(double x, double y) {
     return of_rows == ScaledRows::sums ? x + y : fmax(x, y);
 }
 
-/// Row q's result by one thread, from those of all.
+/// Thread q adds up what all threads have of row first + q, in a fixed order.
 template <ScaledRows of_rows>
 __device__ void collect(const double (&sums)[rows_a_block], const double (&of_row)[rows_a_block], Index first,
                         Index rows, const MeasuredMagnitudes& found) {
@@ -56,8 +55,8 @@ __device__ void collect(const double (&sums)[rows_a_block], const double (&of_ro
     }
 }
 
-/// A block walks along some rows, with sums and maxima of the rows in registers. Blocks begin in different columns, so
-/// that they meet what others have found of a column's maximum.
+/// A block walks along some rows, with their sums and maxima in registers. Blocks begin in different columns: those
+/// that come to a column later find its maximum known, and seldom write it.
 template <bool rounds, ScaledRows of_rows>
 __global__ void __launch_bounds__(warp* warps, 2)
     measure_kernel(View<const double> a, const double* row_factors, const double* col_factors, MeasuredMagnitudes found,

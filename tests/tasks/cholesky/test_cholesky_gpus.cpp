@@ -73,28 +73,38 @@ TEST_CASE("on one GPU one kernel factors the last columns of a lower triangle in
           10);  // of a single tile column panels are as wide as was asked for
 }
 
-TEST_CASE("where little is left to do beside a panel, panels update the last columns ahead", "[cholesky]") {
+TEST_CASE("where little is left to do during a panel, panels update the last columns ahead", "[cholesky]") {
     const Index n = 150, nb = 16, last = 22;  // in tile columns of 64: eight panels, and two by one kernel
-    const auto updates_of = [&](double beside_panel, int lookahead) {
+    const auto updates_of = [&](double multiplications, int lookahead, Place place) {
         Config config = GpuMachine{}.config();
         const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) {
             gpu.cholesky.fused_order = last;
-            gpu.cholesky.beside_panel = beside_panel;
+            gpu.cholesky.multiplications_during_panel = multiplications;
         });
         config.tuning = tables;
         Runtime runtime(config);
         CholeskyOptions options = on_gpus(FactorMode::gpu, nb, lookahead);
         options.left_looking = true;
-        const Dense<double> a = spd_dense<double>(Triangle::lower, n, 3);
+        Dense<double> a = spd_dense<double>(Triangle::lower, n, 3);
+        Matrix<double> matrix(runtime, n, n, {32, 64});
+        matrix.load(a.view(), place);
         runtime.start_trace();
-        check_cholesky(Triangle::lower, a, factor(runtime, Triangle::lower, a, {32, 64}, options));
+        const auto cholesky = cholesky_factor(runtime, matrix, Triangle::lower, options);
+        CholeskyResult<double> result{a, 0};
+        matrix.store(result.factor.view());
+        runtime.wait();
+        result.info = cholesky.info();
+        check_cholesky(Triangle::lower, a, result);
         const Trace trace = runtime.take_trace();
         return std::ranges::count(trace.events, std::string("update from left"), &TraceEvent::name);
     };
-    CHECK(updates_of(0, 1) == 6 + 1);        // panels 2 to 7, and the last two
-    CHECK(updates_of(1e9, 1) == 6 + 6 + 1);  // each of panels 0 to 5 ahead, and panel 6 with the last two's turn
-    CHECK(updates_of(16.0 * 16 * 60, 1) < 6 + 6 + 1);
-    CHECK(updates_of(1e9, 0) == 7 + 1);  // nothing runs beside panels
+    const Place gpu = Place::gpu(0);                 // emulated, so that it reads the host's array
+    CHECK(updates_of(0, 1, gpu) == 6 + 1);           // panels 2 to 7, and the last two
+    CHECK(updates_of(40'000, 1, gpu) == 6 + 1 + 1);  // panel 0 ahead, panels 1 to 6 with the last two's turn
+    CHECK(updates_of(47'000, 1, gpu) == 6 + 2 + 1);  // panels 0 and 1 ahead
+    CHECK(updates_of(1e9, 1, gpu) == 6 + 6 + 1);
+    CHECK(updates_of(1e9, 0, gpu) == 7 + 1);           // nothing runs during panels
+    CHECK(updates_of(1e9, 1, Place::any()) == 6 + 1);  // the last columns may arrive late
 }
 
 TEST_CASE("in mode hybrid GPUs factor the first panel and those of the last rows, as asked for or by the tables",

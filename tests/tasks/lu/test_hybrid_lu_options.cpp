@@ -117,6 +117,37 @@ TEST_CASE("the first updates of doubles, and coarse ones, take tile columns one 
     CHECK(coarse_updates<double>() >= coarse_updates<float>() + (6 - 1) + (4 - 1) + (2 - 1));
 }
 
+TEST_CASE("solves that do not wait for the leading update give the same bits") {
+    const LuShape shape{190, 200, {48, 48}, 16};
+    const auto solved_early = [&]<class T>(T, Index from, const GpuMachine& machine, const LuOptions& options) {
+        Config config = machine.config();
+        config.tuning = gpu_tables_with([&](basalt::GpuTuning& gpu) { gpu.lu.early_solves_from = from; });
+        Runtime runtime(config);
+        runtime.start_trace();
+        Factored<T> got = factor(runtime, random_dense<T>(shape.m, shape.n, 6), shape, options);
+        const auto events = runtime.take_trace().events;
+        return std::pair(std::ranges::count(events, std::string("solve"), &TraceEvent::name), std::move(got));
+    };
+    LuOptions blocks = gpu_alone(16);
+    blocks.coarse_width = 48;
+    for (const int gpus : {1, 3}) {
+        INFO(gpus << " GPUs");
+        const auto [never, expected] = solved_early(1.0, basalt::any_size, {.gpus = gpus}, gpu_alone(16));
+        const auto [always, got] = solved_early(1.0, 0, {.gpus = gpus}, gpu_alone(16));
+        const auto [at_first, same] = solved_early(1.0, 100, {.gpus = gpus}, gpu_alone(16));
+        CHECK(never == 0);
+        CHECK(at_first > 0);
+        CHECK(always > at_first);
+        for (const Factored<double>& other : {got, same}) {
+            CHECK(other.lu.values == expected.lu.values);
+            CHECK(other.pivots == expected.pivots);
+        }
+        CHECK(solved_early(1.0, 0, {.gpus = gpus}, blocks).first == 0);
+        CHECK(solved_early(1.0, 0, {.gpus = gpus}, gpu_alone(16, 0)).first == 0);
+        CHECK(solved_early(1.0F, 0, {.gpus = gpus}, gpu_alone(16)).first == 0);  // by slices
+    }
+}
+
 TEST_CASE("panels wider than GPUs take are narrower there") {
     const Index n = basalt::widest_gpu_panel + 100;
     const LuShape shape{n, n, {n, n}, n};
