@@ -253,13 +253,12 @@ void Matrix<T>::load(View<const T> source, Place place) {
     runtime();
     detail::MatrixStorage& storage = *storage_;
     require_shape("Matrix::load", source, storage.grid());
+    storage.set_begins_on_gpus(place.is_gpu());
     if (!place.is_gpu()) {
-        storage.set_begins_on_gpus(false);
         const bool by_gpus = place.is_any() && detail::gpus_can_convert(storage, source);
         return by_gpus ? detail::load_by_gpus(storage, source) : load(source);
     }
     require_unit_stride("Matrix::load", source);
-    storage.set_begins_on_gpus(true);
     const TileGrid& grid = storage.grid();
     const Index width = grid.shape().width;
     const detail::ConvertedParts parts(storage, width, grid.padded_rows(), sizeof(T));

@@ -12,6 +12,7 @@
 
 #include "kernels/cuda/batch/small.hpp"
 #include "tests/common/catch.hpp"
+#include "tests/common/same_numbers.hpp"
 
 /// Small systems for the batched Cholesky kernels that run on the host, and what a call must make of them.
 namespace basalt_tests {
@@ -98,12 +99,6 @@ bool close(const std::vector<T>& values, const std::vector<T>& expected, const s
     return true;
 }
 
-template <class T>
-bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                      [](T a, T b) { return a == b || (std::isnan(a) && std::isnan(b)); });
-}
-
 enum class Call { factor, solve, both, both_discarding };
 
 /// What the call must leave.
@@ -114,10 +109,10 @@ void check_results(const Systems<T>& s, Call call, const std::vector<T>& a, cons
     if (call == Call::factor || call == Call::both) {
         CHECK(close(a, s.l, s.info));
     } else {
-        CHECK(same_bits(a, call == Call::solve ? s.l : s.a));
+        CHECK(same_numbers(a, call == Call::solve ? s.l : s.a));
     }
     if (call == Call::factor) {
-        CHECK(same_bits(b, s.b));
+        CHECK(same_numbers(b, s.b));
     } else {
         CHECK(close(b, s.x, s.info));
     }
@@ -126,8 +121,8 @@ void check_results(const Systems<T>& s, Call call, const std::vector<T>& a, cons
         if (s.info[k] == 0) continue;
         const auto from = static_cast<std::ptrdiff_t>(k * s.size_b()),
                    to = from + static_cast<std::ptrdiff_t>(s.size_b());
-        CHECK(same_bits(std::vector<T>(b.begin() + from, b.begin() + to),
-                        std::vector<T>(s.b.begin() + from, s.b.begin() + to)));
+        CHECK(same_numbers(std::vector<T>(b.begin() + from, b.begin() + to),
+                           std::vector<T>(s.b.begin() + from, s.b.begin() + to)));
     }
 }
 

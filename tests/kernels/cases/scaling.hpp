@@ -10,17 +10,12 @@
 
 #include "kernels/on_stream/scaling.hpp"
 #include "tests/common/catch.hpp"
+#include "tests/common/same_numbers.hpp"
 #include "tests/kernels/host_columns.hpp"
 
 namespace basalt_tests {
 
 using namespace basalt;
-
-/// NaN is the same as NaN.
-inline bool same_numbers(const std::vector<float>& x, const std::vector<float>& y) {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                      [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); });
-}
 
 /// Columns of all magnitudes, one of zeros, one with NaN and infinity: measured, scaled, and scaled back above the
 /// diagonal.

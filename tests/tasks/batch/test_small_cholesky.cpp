@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "kernels/cpu/simd/kernels.hpp"
+#include "tests/common/same_numbers.hpp"
 #include "tests/tasks/batch/batch_cases.hpp"
 #include "tests/tasks/batch/factor_cases.hpp"
+#include "tests/tasks/batch/small_kernels.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
@@ -83,17 +85,15 @@ bool only_triangles_changed(Triangles<T>& before, Triangles<T>& after) {
             for (Index i = j; i < before.n; ++i) before(k, i, j) = after(k, i, j) = T{};
         }
     }
-    return std::equal(before.values.begin(), before.values.end(), after.values.begin(),
-                      [](T x, T y) { return x == y || (x != x && y != y); });
+    return same_numbers(before.values, after.values);
 }
 
 }  // namespace
 
 TEMPLATE_TEST_CASE("small lower triangles are factored in place, and nothing else changes", "[batch]", float, double) {
     using T = TestType;
-    if (simd::find_kernels<T>("avx512") == nullptr) SKIP("needs AVX-512");
-    const auto& kernels = *simd::find_kernels<T>("avx512");
-    REQUIRE(kernels.small_order == 4 * kernels.lanes);
+    if (small_kernels<T>() == nullptr) SKIP("needs AVX-512");
+    const auto& kernels = *small_kernels<T>();
     // so that pivots have no reciprocal, or one of less than full precision
     const double smallest = std::numeric_limits<T>::min(), largest = std::numeric_limits<T>::max();
     for (Index n = 1; n <= kernels.small_order; ++n) {
@@ -128,9 +128,8 @@ TEMPLATE_TEST_CASE("small lower triangles are factored in place, and nothing els
 
 TEMPLATE_TEST_CASE("small triangles that are not positive definite have LAPACK's INFO", "[batch]", float, double) {
     using T = TestType;
-    if (simd::find_kernels<T>("avx512") == nullptr) SKIP("needs AVX-512");
-    const auto& kernels = *simd::find_kernels<T>("avx512");
-    REQUIRE(kernels.small_order == 4 * kernels.lanes);
+    if (small_kernels<T>() == nullptr) SKIP("needs AVX-512");
+    const auto& kernels = *small_kernels<T>();
     constexpr T nan = std::numeric_limits<T>::quiet_NaN(), inf = std::numeric_limits<T>::infinity();
     for (Index n = 1; n <= kernels.small_order; ++n) {
         for (const T bad : {T{0}, T{-1}, nan, -inf}) {

@@ -11,6 +11,7 @@
 
 #include "tests/common/catch.hpp"
 #include "tests/common/lapack_oracle.hpp"
+#include "tests/common/same_numbers.hpp"
 
 namespace basalt_tests {
 
@@ -156,8 +157,7 @@ bool other_side_untouched(Triangle triangle, const Dense<T>& before, const Dense
     for (Index j = 0; j < before.n; ++j) {
         for (Index i = 0; i < before.n; ++i) {
             if (!outside(triangle, i, j)) continue;
-            const bool nan = std::isnan(before(i, j));
-            if (nan ? !std::isnan(after(i, j)) : before(i, j) != after(i, j)) return false;
+            if (!same_number(before(i, j), after(i, j))) return false;
         }
     }
     return true;
