@@ -71,7 +71,8 @@ BASALT_DEVICE float pivot_root(const Thread& thread, float x) {
     return upper_bits(x) >= 0x7f800000 ? y : y + 0.5F * y * e;
 }
 
-/// Whether L also goes to shared memory, and a right-hand side is eliminated.
+/// Whether L also goes to shared memory, its columns divided by their diagonal, and a right-hand side becomes D^-1 L^-1
+/// b for the diagonal D of L.
 enum class SharedCopy : bool { no, yes };
 
 /// What a lane knows between two columns of its matrix.
@@ -85,11 +86,17 @@ struct Elimination {
     bool fine = true;
     int most_n;  ///< of the warp's matrices
     int written[Shape::rows];
-    T* result;            ///< where the lane's first row of L belongs, in the present column
-    Index across, apart;  ///< to the next column, to the lane's next row
-    T* copy = nullptr;    ///< likewise in shared memory
-    // of a right-hand side, the elements that belong to the lane's rows, and reciprocals of L's diagonal there
-    T x[Shape::rows], reciprocal[Shape::rows];
+    T* result;  ///< where the lane's first row of L belongs, in the present column
+    /// To the next column and row. For more than 32 columns 2^31 elements of distance would be more than a GPU has.
+    std::conditional_t<(Shape::order > 32), int, Index> across, down;
+    T* copy = nullptr;  ///< likewise in shared memory
+    T x[Shape::rows];   ///< of a right-hand side, the elements that belong to the lane's rows
+
+    /// An element of the present column of L, whose diagonal lies in row `first_row` of lane `diagonal`.
+    BASALT_DEVICE void write(int r, int first_row, int diagonal, T l) const {
+        if (written[r] < (r > first_row ? 0 : diagonal)) return;
+        result[static_cast<Index>(r * Shape::own_lanes) * down] = l;
+    }
 };
 
 /// Columns `begin` to begin + steps - 1, and all behind them. The columns of `row` move one place to the left with
@@ -123,6 +130,7 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
             BASALT_UNROLL
             for (int r = first_row; r < rows; ++r) {
                 l[r] = row[r][0] * root;
+                if constexpr (copies == SharedCopy::yes) state.write(r, first_row, diagonal, l[r]);
                 factor[r] = l[r] * root;  // columns are not scaled
                 row[r][0] = row[r][1] - factor[r] * state.first.value[1];
                 state.put[next + r * own_lanes] = row[r][0];
@@ -146,16 +154,15 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
             thread.sync_warp();  // the column has been read, and the next but one may come to its place
             BASALT_UNROLL
             for (int r = first_row; r < rows; ++r) {
-                if (state.written[r] >= (r > first_row ? 0 : diagonal)) state.result[r * state.apart] = l[r];
-                if constexpr (copies == SharedCopy::yes) state.copy[(r - first_row) * own_lanes] = l[r];
+                if constexpr (copies == SharedCopy::no) state.write(r, first_row, diagonal, l[r]);
+                if constexpr (copies == SharedCopy::yes) state.copy[(r - first_row) * own_lanes] = factor[r];
             }
             state.result = recomputed(state.result + state.across);
             if constexpr (copies == SharedCopy::yes) {
                 state.copy += TriangleBoth<T, Shape>::ld(begin);
                 const int own = thread.lane % own_lanes;
                 T& x = state.x[first_row];
-                x = own == diagonal ? side * root : own > diagonal ? x - factor[first_row] * side : x;
-                if (own == diagonal) state.reciprocal[first_row] = root;
+                x = own == diagonal ? side * root * root : own > diagonal ? x - factor[first_row] * side : x;
                 BASALT_UNROLL
                 for (int r = first_row + 1; r < rows; ++r) state.x[r] -= factor[r] * side;
             }
@@ -180,8 +187,8 @@ BASALT_DEVICE int eliminate_triangle(const Thread& thread, Elimination<T, Shape>
     state.most_n = static_cast<int>(thread.largest_of_lanes(static_cast<unsigned>(a.n)));
     find_rows<Shape>(own, output == FactorOutput::keep ? a.n : 0, state.written);
     state.result = a.a + own * a.down;
-    state.across = a.across;
-    state.apart = own_lanes * a.down;
+    state.across = static_cast<decltype(state.across)>(a.across);
+    state.down = static_cast<decltype(state.down)>(a.down);
     state.columns = memory.columns + own_lanes;
     state.put = state.columns + own;
     BASALT_UNROLL
@@ -208,23 +215,25 @@ BASALT_DEVICE void substitute_forwards(const Thread& thread, const T (&row)[Shap
     }
 }
 
-/// x := L^-T x for the same x, with r counting down. The lane has column q of each own_lanes columns of L:
-/// below(r, q, k) is its element in row k of rows r * own_lanes and behind.
+/// x := (L D^-1)^-T x for the same x and the diagonal D of L, with r counting down. The lane has column q of each
+/// own_lanes columns of L D^-1: below(r, q, k) is its element in row k of rows r * own_lanes and behind.
 template <class Shape, int r, class T, class Thread, class Start, class Below>
-BASALT_DEVICE void substitute_backwards(const Thread& thread, int n, const T (&reciprocal)[Shape::rows],
-                                        T (&x)[Shape::rows], const Start& start, const Below& below) {
+BASALT_DEVICE void substitute_backwards(const Thread& thread, int n, T (&x)[Shape::rows], const Start& start,
+                                        const Below& below) {
     constexpr int own_lanes = Shape::own_lanes, rows_there = Shape::columns(r) - r * own_lanes;
     const int own = thread.lane % own_lanes, first_lane = thread.lane - own;
     start(std::integral_constant<int, r>());
     const bool there = own + r * own_lanes < n;
+    if (!there) x[r] = T{0};
+    const int place = there ? own : own_lanes;  // no update reaches rows that are not there
     BASALT_UNROLL
     for (int k = rows_there - 1; k >= 0; --k) {
-        const T value = thread.from_lane(there ? x[r] * reciprocal[r] : T{0}, first_lane + k);
-        x[r] = own == k ? value : own < k ? x[r] - below(r, r, k) * value : x[r];
+        const T value = thread.from_lane(x[r], first_lane + k);
+        if (place < k) x[r] -= below(r, r, k) * value;
         BASALT_UNROLL
         for (int q = 0; q < r; ++q) x[q] -= below(r, q, k) * value;
     }
-    if constexpr (r > 0) substitute_backwards<Shape, r - 1>(thread, n, reciprocal, x, start, below);
+    if constexpr (r > 0) substitute_backwards<Shape, r - 1>(thread, n, x, start, below);
 }
 
 /// A := L in place. All lanes of a warp come here, each with the operand of its matrix; n = 0 for none. Returns INFO.
@@ -282,8 +291,12 @@ BASALT_DEVICE void solve_in_lanes(const Thread& thread, TriangleRows<T, Shape>& 
         for (int c = 0; c < Shape::columns(r); ++c) memory.rows[own * ld + c] = row[r][c];
         thread.sync_warp();
     };
-    const auto below = [&](int /*r*/, int q, int k) { return memory.rows[k * ld + q * own_lanes + own]; };
-    substitute_backwards<Shape, Shape::rows - 1>(thread, l.n, reciprocal, x, start, below);
+    const auto below = [&](int /*r*/, int q, int k) {
+        return memory.rows[k * ld + q * own_lanes + own] * reciprocal[q];
+    };
+    BASALT_UNROLL
+    for (int r = 0; r < Shape::rows; ++r) x[r] *= reciprocal[r];
+    substitute_backwards<Shape, Shape::rows - 1>(thread, l.n, x, start, below);
     store_side<Shape>(x, own, l.n, b);
 }
 
@@ -297,9 +310,7 @@ BASALT_DEVICE int factor_solve_in_lanes(const Thread& thread, TriangleBoth<T, Sh
     T row[Shape::rows][Shape::order];
     Elimination<T, Shape> state;
     load_side<Shape>(b, own, a.n, state.x);
-    load_triangle<Shape>(a, own, row);
-    BASALT_UNROLL
-    for (int r = 0; r < Shape::rows; ++r) state.reciprocal[r] = T{1};
+    load_rows<false, Shape>(a, own, row);
     state.copy = memory.l + own;
     const int failed = eliminate_triangle<SharedCopy::yes>(thread, state, memory, a, output, row);
     thread.sync_warp();
@@ -308,7 +319,7 @@ BASALT_DEVICE int factor_solve_in_lanes(const Thread& thread, TriangleBoth<T, Sh
         const int first = q * own_lanes;
         return memory.l[Both::offset(first) + own * Both::ld(first) + (r - q) * own_lanes + k];
     };
-    substitute_backwards<Shape, Shape::rows - 1>(thread, a.n, state.reciprocal, state.x, start, below);
+    substitute_backwards<Shape, Shape::rows - 1>(thread, a.n, state.x, start, below);
     store_side<Shape>(state.x, own, failed == 0 ? a.n : 0, b);
     return failed;
 }

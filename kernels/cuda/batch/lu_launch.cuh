@@ -20,7 +20,7 @@ inline device::Pivoting pivoting_of(const std::optional<BatchView<Index>>& pivot
 
 /// As small_blocks.
 template <class Shape, device::Pivoting pivoting, class T>
-constexpr int small_lu_blocks = pivoting == device::Pivoting::none&& Shape::order == 32 ? (sizeof(T) == 4 ? 8 : 6)
+constexpr int small_lu_blocks = Shape::order == 32 && sizeof(T) == 8 ? 6
                                 : pivoting == device::Pivoting::partial &&
                                         (sizeof(T) == 4 ? Shape::order == 32 : Shape::order <= 16)
                                     ? 10
@@ -38,6 +38,10 @@ __global__ void __launch_bounds__(small_threads, small_lu_blocks<Shape, pivoting
     if (place.first_lane) info[place.number] = failed;
 }
 
+/// As small_blocks, with a right-hand side.
+template <class Shape, class T>
+constexpr int small_lu_both_blocks = Shape::order == 32 && sizeof(T) == 8 ? 6 : 8;
+
 template <class Shape, int sides, class T>
 __global__ void __launch_bounds__(small_threads, 1)
     lu_small_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b, const Index* info,
@@ -51,7 +55,7 @@ __global__ void __launch_bounds__(small_threads, 1)
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, 8)
+__global__ void __launch_bounds__(small_threads, small_lu_both_blocks<Shape, T>)
     lu_small_both_kernel(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info,
                          device::Selection selection) {
     __shared__ device::SmallRows<T, Shape> memory[groups_of<Shape>];

@@ -168,21 +168,20 @@ BASALT_DEVICE int row_length(const Whole<T>& a, int own) {
 template <class Shape, int sides, class T>
 BASALT_DEVICE void load_row(const Whole<T>& a, int own, LuRow<std::remove_const_t<T>, Shape, sides>& lane) {
     const int length = row_length(a, own);
-    const volatile T* const elements = a.a;
-    Index from = own + (Shape::order - 1) * a.ld;
+    T* from = a.a + own + (Shape::order - 1) * a.ld;
     BASALT_UNROLL
-    for (int j = Shape::order - 1; j >= 0; --j, from -= a.ld) {
-        lane.row[j] = j < length ? elements[from] : j == own ? T{1} : T{0};
+    for (int j = Shape::order - 1; j >= 0; --j, from = recomputed(from - a.ld)) {
+        lane.row[j] = j < length ? *static_cast<const volatile T*>(from) : j == own ? T{1} : T{0};
     }
 }
 
 template <class Shape, int sides, class T>
 BASALT_DEVICE void store_row(const Whole<T>& a, int own, const LuRow<T, Shape, sides>& lane) {
-    const int length = row_length(a, own);
-    Index to = lane.place;
+    const int length = recomputed(row_length(a, own));
+    T* to = recomputed(a.a) + lane.place;
     BASALT_UNROLL
-    for (int j = 0; j < Shape::order; ++j, to += a.ld) {
-        if (j < length) a.a[to] = lane.row[j];
+    for (int j = 0; j < Shape::order; ++j, to = recomputed(to + a.ld)) {
+        if (j < length) *to = lane.row[j];
     }
 }
 

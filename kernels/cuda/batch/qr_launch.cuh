@@ -11,8 +11,13 @@ namespace {
 /// As small_blocks.
 template <class Shape, class T>
 constexpr int small_qr_blocks = sizeof(T) == 4       ? 10
-                                : Shape::order <= 16 ? 9
+                                : Shape::order <= 8  ? 9
+                                : Shape::order <= 16 ? 8
                                                      : small_blocks<Shape, T>;
+
+/// As small_blocks, for wide matrices.
+template <class Shape, class T>
+constexpr int small_wide_blocks = sizeof(T) == 8 && Shape::order == 24 ? 6 : small_blocks<Shape, T>;
 
 /// Of a matrix: with TAU, or with right-hand sides and INFO.
 template <class Shape, class T>
@@ -44,7 +49,7 @@ __global__ void __launch_bounds__(small_threads, small_blocks<Shape, T>)
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, small_blocks<Shape, T>)
+__global__ void __launch_bounds__(small_threads, small_wide_blocks<Shape, T>)
     qr_small_wide_kernel(BatchView<T> a, BatchView<T> b, Index* info, device::Selection selection) {
     __shared__ device::SmallVectors<T, Shape> memory[groups_of<Shape>];
     const LanePlace<Shape> place(a, selection);

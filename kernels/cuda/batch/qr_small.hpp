@@ -141,7 +141,7 @@ BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& me
     }
     const Reflector<T> h = make_reflector(thread, column[k], tail.square, range.inverse);
     // only so that the compiler reads a large column again below in place of keeping it in registers (decision 34)
-    if constexpr (sizeof(T) * order > 192) thread.sync_warp();
+    if constexpr (sizeof(T) * order > 64) thread.sync_warp();
     if (k >= steps) return;
     if (own == k) {
         lane.x[k] = h.beta;
@@ -185,16 +185,33 @@ BASALT_DEVICE void reflect_all(const Thread& thread, SmallVectors<T, Shape>& mem
     }
 }
 
-/// A lane's column x := (I - tau v v^T) x. v of reflector k lies below the diagonal of the square.
-template <class T, class Shape>
-BASALT_DEVICE void reflect_lane(const SmallVectors<T, Shape>& memory, int k, T tau, T (&x)[Shape::order]) {
-    T sum = x[k];
+/// The factors of all lanes' reflectors for reflect_lane().
+template <class T, class Shape, class Thread>
+BASALT_DEVICE void put_factors(const Thread& thread, SmallVectors<T, Shape>& memory, T tau) {
+    const int own = thread.lane % Shape::own_lanes;
+    if (own < Shape::order) memory.column[0][own] = tau;
+    thread.sync_warp();
+}
+
+/// A lane's column x := (I - tau v v^T) x. v of reflector k lies below the diagonal of the square. The lanes meet only
+/// so that the compiler does not read elements long before they are used.
+template <class T, class Shape, class Thread>
+BASALT_DEVICE void reflect_lane(const Thread& thread, const SmallVectors<T, Shape>& memory, int k,
+                                T (&x)[Shape::order]) {
+    T sums[2] = {x[k], T{0}};
     BASALT_UNROLL
-    for (int i = k + 1; i < Shape::order; ++i) sum += memory.square[i * Shape::ld + k] * x[i];
-    const T weight = tau * sum;
+    for (int i = k + 1; i < Shape::order; ++i) {
+        sums[i % 2] += memory.square[i * Shape::ld + k] * x[i];
+        if (sizeof(T) * Shape::order >= 192 && i % 8 == 7) thread.sync_warp();
+    }
+    thread.sync_warp();
+    const T weight = memory.column[0][k] * (sums[0] + sums[1]);
     x[k] -= weight;
     BASALT_UNROLL
-    for (int i = k + 1; i < Shape::order; ++i) x[i] -= weight * memory.square[i * Shape::ld + k];
+    for (int i = k + 1; i < Shape::order; ++i) {
+        x[i] -= weight * memory.square[i * Shape::ld + k];
+        if (sizeof(T) * Shape::order >= 192 && i % 16 == 15) thread.sync_warp();
+    }
 }
 
 /// INFO of gels: the number of the first zero among the first n elements of the diagonal of R, or 0.
@@ -208,16 +225,25 @@ BASALT_DEVICE int first_zero_small(const SmallVectors<T, Shape>& memory, int n) 
     return info;
 }
 
-/// Columns of A to lanes, through shared memory, so that neighbouring lanes read neighbouring rows. Zero elsewhere.
+/// A to shared memory, and zeros behind it. Addresses are hidden from the compiler, which would compute all of them
+/// first.
 template <class T, class Shape, class Thread>
-BASALT_DEVICE void load_columns(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<const T>& a,
-                                T (&x)[Shape::order]) {
-    const int own = thread.lane % Shape::own_lanes;
+BASALT_DEVICE void load_square(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a) {
+    const int own = thread.lane % Shape::own_lanes, length = row_length(a, own);
+    const T* from = a.a + own;
     BASALT_UNROLL
-    for (int j = 0; j < Shape::order; ++j) {
-        if (own < Shape::order) memory.square[own * Shape::ld + j] = a.holds(own, j) ? *a.at(own, j) : T{0};
+    for (int j = 0; j < Shape::order; ++j, from = recomputed(from + a.ld)) {
+        if (own < Shape::order) memory.square[own * Shape::ld + j] = j < length ? *from : T{0};
     }
     thread.sync_warp();
+}
+
+/// Columns of A to lanes, through shared memory, so that neighbouring lanes read neighbouring rows. Zero elsewhere.
+template <class T, class Shape, class Thread>
+BASALT_DEVICE void load_columns(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a,
+                                T (&x)[Shape::order]) {
+    const int own = thread.lane % Shape::own_lanes;
+    load_square(thread, memory, a);
     BASALT_UNROLL
     for (int i = 0; i < Shape::order; ++i) {
         x[i] = own < Shape::order ? memory.square[i * Shape::ld + own] : T{0};
@@ -234,9 +260,11 @@ BASALT_DEVICE void store_columns(const Thread& thread, SmallVectors<T, Shape>& m
         if (own < Shape::order) memory.square[i * Shape::ld + own] = x[i];
     }
     thread.sync_warp();
+    const int length = row_length(a, own);
+    T* to = a.a + own;
     BASALT_UNROLL
-    for (int j = 0; j < Shape::order; ++j) {
-        if (a.holds(own, j)) *a.at(own, j) = memory.square[own * Shape::ld + j];
+    for (int j = 0; j < Shape::order; ++j, to = recomputed(to + a.ld)) {
+        if (j < length) *to = memory.square[own * Shape::ld + j];
     }
     thread.sync_warp();
 }
@@ -244,18 +272,19 @@ BASALT_DEVICE void store_columns(const Thread& thread, SmallVectors<T, Shape>& m
 /// For A = Q R of m >= n: B := R^-1 Q^T B in the first n rows of B. R and the reflectors lie in `memory`. A lane has a
 /// right-hand side. Returns INFO: the first zero on the diagonal of R, or 0. B stays as it is where that is not 0.
 template <class Shape, class T, class Thread>
-BASALT_DEVICE int solve_small_columns(const Thread& thread, const SmallVectors<T, Shape>& memory, int rows, int cols,
+BASALT_DEVICE int solve_small_columns(const Thread& thread, SmallVectors<T, Shape>& memory, int rows, int cols,
                                       QrColumn<T, Shape>& lane, const RightSides<T>& right) {
     constexpr int order = Shape::order;
-    const int own = thread.lane % Shape::own_lanes, first = thread.lane - own;
+    const int own = thread.lane % Shape::own_lanes;
     const int info = first_zero_small(memory, cols);
+    put_factors(thread, memory, lane.tau);
     for (Index begin = 0; begin < right.cols; begin += Shape::own_lanes) {
         const bool there = begin + own < right.cols;
         T* const b = right.b + (begin + own) * right.ld;
         BASALT_UNROLL
         for (int i = 0; i < order; ++i) lane.x[i] = there && i < rows ? b[i] : T{0};
         BASALT_UNROLL
-        for (int k = 0; k < order; ++k) reflect_lane(memory, k, thread.from_lane(lane.tau, first + k), lane.x);
+        for (int k = 0; k < order; ++k) reflect_lane(thread, memory, k, lane.x);
         BASALT_UNROLL
         for (int k = order - 1; k >= 0; --k) {
             if (k >= cols) continue;
@@ -279,7 +308,7 @@ BASALT_DEVICE int qr_factor_small(const Thread& thread, SmallVectors<T, Shape>& 
                                   const RightSides<T>& right) {
     const int own = thread.lane % Shape::own_lanes, steps = a.rows < a.cols ? a.rows : a.cols;
     QrColumn<T, Shape> lane;
-    load_columns(thread, memory, Whole<const T>{a.a, a.ld, a.rows, a.cols}, lane.x);
+    load_columns(thread, memory, a, lane.x);
     reflect_all(thread, memory, steps, lane);
     store_columns(thread, memory, a, lane.x);
     if (tau != nullptr && own < steps) tau[own] = lane.tau;
@@ -293,21 +322,16 @@ BASALT_DEVICE void qr_form_small(const Thread& thread, SmallVectors<T, Shape>& m
                                  int reflectors) {
     constexpr int order = Shape::order;
     const int own = thread.lane % Shape::own_lanes;
-    QrColumn<T, Shape> lane;
-    load_columns(thread, memory, Whole<const T>{a.a, a.ld, a.rows, a.cols}, lane.x);
-    lane.tau = own < reflectors ? tau[own] : T{0};
     // reflectors lie below the diagonal of the square; columns of Q in registers
+    load_square(thread, memory, Whole<T>{a.a, a.ld, a.rows, reflectors});
+    put_factors(thread, memory, own < reflectors ? tau[own] : T{0});
+    T x[order];
     BASALT_UNROLL
-    for (int i = 0; i < order; ++i) {
-        if (own < order) memory.square[i * Shape::ld + own] = own < reflectors ? lane.x[i] : T{0};
-        lane.x[i] = i == own ? T{1} : T{0};
-    }
-    thread.sync_warp();
-    const int first = thread.lane - own;
+    for (int i = 0; i < order; ++i) x[i] = i == own ? T{1} : T{0};
     BASALT_UNROLL
-    for (int k = order - 1; k >= 0; --k) reflect_lane(memory, k, thread.from_lane(lane.tau, first + k), lane.x);
+    for (int k = order - 1; k >= 0; --k) reflect_lane(thread, memory, k, x);
     thread.sync_warp();
-    store_columns(thread, memory, a, lane.x);
+    store_columns(thread, memory, a, x);
 }
 
 }  // namespace basalt::cuda_detail::batch

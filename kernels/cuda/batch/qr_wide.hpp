@@ -28,16 +28,18 @@ BASALT_DEVICE Whole<T> wide(const Whole<T>& a) {
 /// R and the reflectors lie in `memory`. A lane has a right-hand side. B stays as it is where INFO, which is returned,
 /// is not 0.
 template <class Shape, class T, class Thread>
-BASALT_DEVICE int shortest_small_columns(const Thread& thread, const SmallVectors<T, Shape>& memory, const Whole<T>& a,
+BASALT_DEVICE int shortest_small_columns(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a,
                                          QrColumn<T, Shape>& lane, const RightSides<T>& right) {
     constexpr int order = Shape::order;
-    const int own = thread.lane % Shape::own_lanes, first = thread.lane - own;
+    const int own = thread.lane % Shape::own_lanes;
     const int info = first_zero_small(memory, a.rows);
+    put_factors(thread, memory, lane.tau);
     for (Index begin = 0; begin < right.cols; begin += Shape::own_lanes) {
         const bool there = begin + own < right.cols;
+        const int given = there ? a.rows : 0, wanted = there && info == 0 ? a.cols : 0;
         T* const b = right.b + (begin + own) * right.ld;
         BASALT_UNROLL
-        for (int i = 0; i < order; ++i) lane.x[i] = there && i < a.rows ? b[i] : T{0};
+        for (int i = 0; i < order; ++i) lane.x[i] = i < given ? b[i] : T{0};
         BASALT_UNROLL
         for (int k = 0; k < order; ++k) {
             if (k >= a.rows) continue;
@@ -48,10 +50,10 @@ BASALT_DEVICE int shortest_small_columns(const Thread& thread, const SmallVector
             }
         }
         BASALT_UNROLL
-        for (int k = order - 1; k >= 0; --k) reflect_lane(memory, k, thread.from_lane(lane.tau, first + k), lane.x);
+        for (int k = order - 1; k >= 0; --k) reflect_lane(thread, memory, k, lane.x);
         BASALT_UNROLL
         for (int i = 0; i < order; ++i) {
-            if (info == 0 && there && i < a.cols) b[i] = lane.x[i];
+            if (i < wanted) b[i] = lane.x[i];
         }
     }
     return info;
@@ -63,15 +65,17 @@ template <class Shape, class T, class Thread>
 BASALT_DEVICE int wide_least_squares_small(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a,
                                            const RightSides<T>& right) {
     constexpr int order = Shape::order;
-    const int own = thread.lane % Shape::own_lanes;
+    const int own = thread.lane % Shape::own_lanes, length = row_length(a, own);
     QrColumn<T, Shape> lane;  // a row of A
+    T* element = recomputed(a.a + own);
     BASALT_UNROLL
-    for (int i = 0; i < order; ++i) lane.x[i] = a.holds(own, i) ? *a.at(own, i) : T{0};
+    for (int i = 0; i < order; ++i, element = recomputed(element + a.ld)) lane.x[i] = i < length ? *element : T{0};
     reflect_all(thread, memory, a.rows, lane);
+    element = recomputed(a.a + own);
     BASALT_UNROLL
-    for (int i = 0; i < order; ++i) {
+    for (int i = 0; i < order; ++i, element = recomputed(element + a.ld)) {
         if (own < order) memory.square[i * Shape::ld + own] = lane.x[i];
-        if (a.holds(own, i)) *a.at(own, i) = lane.x[i];
+        if (i < length) *element = lane.x[i];
     }
     thread.sync_warp();
     return shortest_small_columns(thread, memory, a, lane, right);
