@@ -60,16 +60,14 @@ bool has_kernels(const Problem& problem) {
 
 int matrices_a_block(const Problem& problem, const Candidate& candidate) {
     if (candidate.residence != Residence::lanes) return 1;
+    const bool single = problem.precision == Precision::single, solves = problem.job == BatchJob::solve;
     const int order = candidate.width;
-    if (problem.routine != Routine::cholesky) {
-        return candidate.threads / static_cast<int>(std::bit_ceil(static_cast<unsigned>(order)));
-    }
-    const auto lanes = [&]<class T>(T) {
-        return problem.job == BatchJob::factor  ? device::lanes_to_factor(order)
-               : problem.job == BatchJob::solve ? device::lanes_to_solve<T>(order)
-                                                : device::lanes_to_both<T>(order);
-    };
-    return candidate.threads / (problem.precision == Precision::single ? lanes(float()) : lanes(double()));
+    const int lanes = problem.routine != Routine::cholesky
+                          ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(order)))
+                      : !solves ? device::lanes_to_factor(order)
+                      : single  ? device::lanes_to_solve<float>(order)
+                                : device::lanes_to_solve<double>(order);
+    return candidate.threads / lanes;
 }
 
 std::string source_of(const Problem& problem, const Candidate& candidate) {

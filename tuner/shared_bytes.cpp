@@ -40,11 +40,10 @@ std::size_t lanes_bytes_of(const Problem& problem) {
 template <class T, int order>
 std::size_t cholesky_lanes_bytes_of(const Problem& problem) {
     using Shape = device::TriangleShape<T, order, device::lanes_to_factor(order)>;
-    using BothShape = device::TriangleShape<T, order, device::lanes_to_both<T>(order)>;
     using SolveShape = device::TriangleShape<T, order, device::lanes_to_solve<T>(order)>;
     return problem.job == BatchJob::factor  ? sizeof(device::TriangleColumns<T, Shape>)
            : problem.job == BatchJob::solve ? sizeof(device::TriangleRows<T, SolveShape>)
-                                            : sizeof(device::TriangleBoth<T, BothShape>);
+                                            : sizeof(device::TriangleBoth<T, Shape>);
 }
 
 template <class T>

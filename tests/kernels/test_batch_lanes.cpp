@@ -55,20 +55,16 @@ void check_lanes(int n, Triangle triangle, int bad, Call call, int apart) {
 
 template <int most, class T>
 void check_orders_in_lanes(int least) {
-    constexpr int to_factor = device::lanes_to_factor(most), to_solve = device::lanes_to_solve<T>(most),
-                  to_both = device::lanes_to_both<T>(most);
+    constexpr int to_factor = device::lanes_to_factor(most), to_solve = device::lanes_to_solve<T>(most);
     for (int n = least; n <= most; n += n < most && n + 3 > most ? most - n : 3) {
         const Triangle triangle = n % 2 == 0 ? Triangle::lower : Triangle::upper;
         const int apart = n % 3;
         check_lanes<most, to_solve, T>(n, triangle, 0, Call::solve, apart);
-        const auto check = [&]<int own_lanes>(std::integral_constant<int, own_lanes>, Call call) {
-            check_lanes<most, own_lanes, T>(n, triangle, 0, call, apart);
-            check_lanes<most, own_lanes, T>(n, triangle, (n + 1) / 2, call, 2 - apart);
-            if (n == most) check_lanes<most, own_lanes, T>(n, Triangle::lower, n, call, 0);
-        };
-        check(std::integral_constant<int, to_factor>(), Call::factor);
-        check(std::integral_constant<int, to_both>(), Call::both);
-        check(std::integral_constant<int, to_both>(), Call::both_discarding);
+        for (const Call call : {Call::factor, Call::both, Call::both_discarding}) {
+            check_lanes<most, to_factor, T>(n, triangle, 0, call, apart);
+            check_lanes<most, to_factor, T>(n, triangle, (n + 1) / 2, call, 2 - apart);
+            if (n == most) check_lanes<most, to_factor, T>(n, Triangle::lower, n, call, 0);
+        }
     }
 }
 

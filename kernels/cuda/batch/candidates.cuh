@@ -66,9 +66,7 @@ struct LanesPlace {
 
 template <BatchJob job, int most, int threads, class T>
 __device__ void cholesky_in_lanes(const CandidateArguments& c) {
-    constexpr int own_lanes = job == BatchJob::solve    ? lanes_to_solve<T>(most)
-                              : job == BatchJob::factor ? lanes_to_factor(most)
-                                                        : lanes_to_both<T>(most);
+    constexpr int own_lanes = job == BatchJob::solve ? lanes_to_solve<T>(most) : lanes_to_factor(most);
     using Shape = TriangleShape<T, most, own_lanes>;
     const LanesPlace<Shape, threads> lanes_of;
     const CandidatePlace<T> own(c, lanes_of.number());

@@ -107,6 +107,9 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
                                      T (&row)[Shape::rows][Shape::order]) {
     constexpr int own_lanes = Shape::own_lanes, rows = Shape::rows, size = Chunk<T>::size;
     constexpr int column_size = TriangleColumns<T, Shape>::column, first_row = begin / own_lanes;
+    constexpr bool copied = copies == SharedCopy::yes;
+    // these would need more registers than a thread can have: the copy leaves at once, the next column comes last
+    constexpr bool crowded = copied && sizeof(T) == 8 && Shape::order == 48;
     const int end = begin + Shape::steps < state.most_n ? begin + Shape::steps : state.most_n;
     BASALT_ROLLED
     for (int pass = begin; pass < end; pass += Shape::at_once) {
@@ -118,7 +121,7 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
             const int next = Shape::at_once > 1 ? (step + 1) % 2 * column_size : state.present;
             const int diagonal = pass + step - first_row * own_lanes;  // the lane that has it
             T side = T{0};
-            if constexpr (copies == SharedCopy::yes) {
+            if constexpr (copied) {
                 side = thread.from_lane(state.x[first_row], thread.lane / own_lanes * own_lanes + diagonal);
             }
             const T pivot = state.first.value[0];
@@ -130,13 +133,14 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
             BASALT_UNROLL
             for (int r = first_row; r < rows; ++r) {
                 l[r] = row[r][0] * root;
-                if constexpr (copies == SharedCopy::yes) state.write(r, first_row, diagonal, l[r]);
+                if constexpr (copied) state.write(r, first_row, diagonal, l[r]);
                 factor[r] = l[r] * root;  // columns are not scaled
+                if constexpr (crowded) state.copy[(r - first_row) * own_lanes] = factor[r];
                 row[r][0] = row[r][1] - factor[r] * state.first.value[1];
                 state.put[next + r * own_lanes] = row[r][0];
             }
             thread.sync_warp();
-            const Chunk<T> coming = load_chunk(state.columns + next);
+            const Chunk<T> coming = crowded ? state.first : load_chunk(state.columns + next);
             BASALT_UNROLL
             for (int g = 0; g < (Shape::order - begin) / size; ++g) {
                 const Chunk<T> chunk = g == 0 ? state.first : load_chunk(column + g * size);
@@ -154,11 +158,11 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
             thread.sync_warp();  // the column has been read, and the next but one may come to its place
             BASALT_UNROLL
             for (int r = first_row; r < rows; ++r) {
-                if constexpr (copies == SharedCopy::no) state.write(r, first_row, diagonal, l[r]);
-                if constexpr (copies == SharedCopy::yes) state.copy[(r - first_row) * own_lanes] = factor[r];
+                if constexpr (!copied) state.write(r, first_row, diagonal, l[r]);
+                if constexpr (copied && !crowded) state.copy[(r - first_row) * own_lanes] = factor[r];
             }
             state.result = recomputed(state.result + state.across);
-            if constexpr (copies == SharedCopy::yes) {
+            if constexpr (copied) {
                 state.copy += TriangleBoth<T, Shape>::ld(begin);
                 const int own = thread.lane % own_lanes;
                 T& x = state.x[first_row];
@@ -166,7 +170,7 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
                 BASALT_UNROLL
                 for (int r = first_row + 1; r < rows; ++r) state.x[r] -= factor[r] * side;
             }
-            state.first = coming;
+            state.first = crowded ? load_chunk(state.columns + next) : coming;
         }
     }
     if constexpr (begin + Shape::steps < Shape::order) {

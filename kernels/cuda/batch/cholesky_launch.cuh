@@ -218,10 +218,6 @@ struct LanesToFactor {
     static constexpr int of(int order) { return device::lanes_to_factor(order); }
 };
 template <class T>
-struct LanesToBoth {
-    static constexpr int of(int order) { return device::lanes_to_both<T>(order); }
-};
-template <class T>
 struct LanesToSolve {
     static constexpr int of(int order) { return device::lanes_to_solve<T>(order); }
 };
@@ -295,7 +291,7 @@ void factor_solve_class(Stream stream, Triangle triangle, const BatchView<T>& a,
         factor == BatchFactor::keep ? device::FactorOutput::keep : device::FactorOutput::discard;
     const int n = selection.most;
     if (b.shape().cols() == 1 && n <= device::most_in_lanes<T>) {
-        return with_triangle_shape<T, LanesToBoth<T>>(n, [&](auto shape) {
+        return with_triangle_shape<T, LanesToFactor>(n, [&](auto shape) {
             using Shape = decltype(shape);
             lanes_both_kernel<Shape, T><<<blocks(lane_grid<Shape>(a.count())), Shape::threads, 0, native(stream)>>>(
                 triangle, a, b, info, output, selection);

@@ -11,11 +11,6 @@ constexpr int most_in_lanes = sizeof(T) == 4 ? 96 : 64;
 
 /// Lanes of a matrix. With fewer of them, a warp has more matrices, and each lane more registers.
 constexpr int lanes_to_factor(int order) { return order <= 4 ? 4 : order <= 24 ? 8 : order <= 48 ? 16 : lanes; }
-/// Where the kernel solves as well: with 16 lanes, doubles of order 48 would need more than 255 registers.
-template <class T>
-constexpr int lanes_to_both(int order) {
-    return sizeof(T) == 8 && order > 40 ? lanes : lanes_to_factor(order);
-}
 template <class T>
 constexpr int lanes_to_solve(int order) {
     return order <= 4 ? 4 : order <= 32 ? 8 : order <= (sizeof(T) == 4 ? 64 : 48) ? 16 : lanes;
