@@ -67,9 +67,9 @@ void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batc
 //     basalt::batch_cholesky_factor<float>(stream, basalt::Triangle::lower,
 //                                          basalt::BatchView<float>::strided(a, 10'000, 32, 32, 32, 32 * 32), info);
 //
-// Orders up to largest_gpu_batch_order. Elements on the other side of the diagonal are neither read nor written. Throw
-// UsageError as above and for other orders, and DeviceError where kernels cannot be enqueued, also in a build without
-// CUDA.
+// Orders up to largest_gpu_batch_order, leading dimensions up to largest_gpu_batch_ld. Elements on the other side of
+// the diagonal are neither read nor written. Throw UsageError as above and for other orders, and DeviceError where
+// kernels cannot be enqueued, also in a build without CUDA.
 //
 // A list of different shapes is matrices() with bounds. Its views are read on the GPU: a matrix that is not
 // column-major, or not square where that is demanded, or beyond the bounds, or whose leading dimension is above 2^21,
@@ -83,6 +83,8 @@ void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batc
 
 /// Of the matrices of a batch on a GPU.
 inline constexpr Index largest_gpu_batch_order = 256;
+/// Of every batch on a GPU: kernels count in int.
+inline constexpr Index largest_gpu_batch_ld = 2'147'483'647;
 
 /// potrf; `info` has an element for each matrix.
 template <class T>

@@ -135,6 +135,10 @@ void check_device_batch(const char* call, const char* name, const BatchView<T>& 
                " lists matrices without bounds of their shapes; allowed on GPUs are strided(), pointers() and "
                "matrices() with the most rows and columns";
     });
+    require_lazily(batch.shape().col_stride() <= largest_gpu_batch_ld, [&] {
+        return who() + " has the leading dimension " + std::to_string(batch.shape().col_stride()) +
+               "; allowed on GPUs is at most " + std::to_string(largest_gpu_batch_ld);
+    });
     if (batch.is_strided()) return check_batch(call, name, batch);
     require_lazily(batch.count() == 0 || !batch.missing(), [&] { return who() + " is missing (null)"; });
     check_batch_matrix(who, batch.shape().rows(), batch.shape().cols(), batch.shape().col_stride());

@@ -84,15 +84,16 @@ struct Elimination {
     Chunk<T> first;    ///< of the present column
     int positive = 0;  ///< pivots up to the first one that is not above zero
     bool fine = true;
-    int most_n;  ///< of the warp's matrices
-    int written[Shape::rows];
-    T* result;  ///< where the lane's first row of L belongs, in the present column
-    /// To the next column and row. For more than 32 columns 2^31 elements of distance would be more than a GPU has.
+    int most_n;                ///< of the warp's matrices
+    int written[Shape::rows];  ///< the lane's number where L's row goes to A, otherwise -1
+    T* result;                 ///< where the lane's first row of L belongs, in the present column
+    /// To the next column and row. Callers see to it that int holds a leading dimension.
     std::conditional_t<(Shape::order > 32), int, Index> across, down;
-    T* copy = nullptr;  ///< likewise in shared memory
+    T* copy = nullptr;  ///< where the lane's first row of L D^-1 belongs, in shared memory
     T x[Shape::rows];   ///< of a right-hand side, the elements that belong to the lane's rows
 
-    /// An element of the present column of L, whose diagonal lies in row `first_row` of lane `diagonal`.
+    /// Writes l, the lane's element in its row r of the present column of L, unless it lies above the diagonal, which
+    /// is in row `first_row` of lane `diagonal`, or in a row that is not there.
     BASALT_DEVICE void write(int r, int first_row, int diagonal, T l) const {
         if (written[r] < (r > first_row ? 0 : diagonal)) return;
         result[static_cast<Index>(r * Shape::own_lanes) * down] = l;
@@ -108,7 +109,8 @@ BASALT_DEVICE void eliminate_columns(const Thread& thread, Elimination<T, Shape>
     constexpr int own_lanes = Shape::own_lanes, rows = Shape::rows, size = Chunk<T>::size;
     constexpr int column_size = TriangleColumns<T, Shape>::column, first_row = begin / own_lanes;
     constexpr bool copied = copies == SharedCopy::yes;
-    // these would need more registers than a thread can have: the copy leaves at once, the next column comes last
+    // doubles of order 48 would spill: L D^-1 is stored as soon as it is known, the next column's first chunk comes
+    // last
     constexpr bool crowded = copied && sizeof(T) == 8 && Shape::order == 48;
     const int end = begin + Shape::steps < state.most_n ? begin + Shape::steps : state.most_n;
     BASALT_ROLLED
@@ -229,11 +231,11 @@ BASALT_DEVICE void substitute_backwards(const Thread& thread, int n, T (&x)[Shap
     start(std::integral_constant<int, r>());
     const bool there = own + r * own_lanes < n;
     if (!there) x[r] = T{0};
-    const int place = there ? own : own_lanes;  // no update reaches rows that are not there
+    const int in_group = there ? own : own_lanes;  // no update reaches rows that are not there
     BASALT_UNROLL
     for (int k = rows_there - 1; k >= 0; --k) {
         const T value = thread.from_lane(x[r], first_lane + k);
-        if (place < k) x[r] -= below(r, r, k) * value;
+        if (in_group < k) x[r] -= below(r, r, k) * value;
         BASALT_UNROLL
         for (int q = 0; q < r; ++q) x[q] -= below(r, q, k) * value;
     }

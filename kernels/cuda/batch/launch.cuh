@@ -22,7 +22,7 @@ namespace device = cuda_detail::batch;
 
 constexpr int small_threads = 64;  // of every SmallShape
 /// Blocks of a kernel with a row or column to a lane that share a multiprocessor at least, which limits its registers.
-/// Measured (decisions 34 and 35): more blocks hide more of each other's waiting, and are worth some spills.
+/// Measured (decisions 34 and 35): more blocks hide more of each other's waiting.
 template <class Shape, class T>
 constexpr int small_blocks = (Shape::order == 32 ? 6 : 8) + (sizeof(T) == 4 ? 2 : 0);
 /// Matrices of such a block.

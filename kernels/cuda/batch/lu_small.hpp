@@ -177,6 +177,7 @@ BASALT_DEVICE void load_row(const Whole<T>& a, int own, LuRow<std::remove_const_
 
 template <class Shape, int sides, class T>
 BASALT_DEVICE void store_row(const Whole<T>& a, int own, const LuRow<T, Shape, sides>& lane) {
+    // hidden from the compiler, which would keep both from the loads on
     const int length = recomputed(row_length(a, own));
     T* to = recomputed(a.a) + lane.place;
     BASALT_UNROLL

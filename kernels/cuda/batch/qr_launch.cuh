@@ -10,10 +10,9 @@ namespace {
 
 /// As small_blocks.
 template <class Shape, class T>
-constexpr int small_qr_blocks = sizeof(T) == 4       ? 10
-                                : Shape::order <= 8  ? 9
-                                : Shape::order <= 16 ? 8
-                                                     : small_blocks<Shape, T>;
+constexpr int small_qr_blocks = sizeof(T) == 4      ? 10
+                                : Shape::order <= 8 ? 9
+                                                    : small_blocks<Shape, T>;
 
 /// As small_blocks, for wide matrices.
 template <class Shape, class T>

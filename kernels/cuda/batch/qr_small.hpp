@@ -8,7 +8,8 @@
 /// it, and each takes the norm, and the dot product with its own column, by itself.
 namespace basalt::cuda_detail::batch {
 
-/// Of a matrix: columns one after the other, read in chunks; and two columns of steps.
+/// Of a matrix: two columns of steps, read in chunks, the first of which holds the reflectors' factors afterwards
+/// (put_factors()); and the square.
 template <class T, class Shape>
 struct SmallVectors {
     alignas(16) T column[2][Shape::order];
@@ -185,7 +186,7 @@ BASALT_DEVICE void reflect_all(const Thread& thread, SmallVectors<T, Shape>& mem
     }
 }
 
-/// The factors of all lanes' reflectors for reflect_lane().
+/// The factors of all lanes' reflectors for reflect_lane(). They take the place of a column of the steps.
 template <class T, class Shape, class Thread>
 BASALT_DEVICE void put_factors(const Thread& thread, SmallVectors<T, Shape>& memory, T tau) {
     const int own = thread.lane % Shape::own_lanes;

@@ -82,8 +82,8 @@ struct TriangleColumns {
     }();
     alignas(16) T columns[size];
 };
-/// And L, where a substitution follows: columns from the diagonal on. Rows of a column lie next to each other, and
-/// neighbouring columns in different banks.
+/// And L D^-1 for the diagonal D of L, where a substitution follows: columns from the diagonal on. Rows of a column lie
+/// next to each other, and neighbouring columns in different banks.
 template <class T, class Shape>
 struct TriangleBoth : TriangleColumns<T, Shape> {
     static constexpr int ld(int c) { return (Shape::rows - c / Shape::own_lanes) * Shape::own_lanes + 1; }

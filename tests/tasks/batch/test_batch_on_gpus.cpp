@@ -79,6 +79,8 @@ TEST_CASE("what GPUs do not take is refused with the call and the operand", "[ba
     };
     CHECK(factor(square(257, 257), info.data()).find("order 256 at most") != std::string::npos);
     CHECK(factor(square(4, 3), info.data()).find("leading dimension 3") != std::string::npos);
+    CHECK(factor(square(4, largest_gpu_batch_ld + 1), info.data()) ==
+          "batch_cholesky_factor: A has the leading dimension 2147483648; allowed on GPUs is at most 2147483647");
     CHECK(factor(square(4, 4), nullptr) == "batch_cholesky_factor: info is missing (null)");
     const std::vector<View<double>> views(1, View<double>::column_major(memory.data(), 2, 2, 2));
     CHECK(factor(BatchView<double>::matrices(views), info.data()).find("matrices() with the most rows and columns") !=
