@@ -52,6 +52,14 @@ BASALT_DEVICE Chunk<T> load_chunk(const T* at) {
     return *reinterpret_cast<const Chunk<T>*>(at);
 }
 
+/// visit(j, element) for `count` elements, the first at `element` and each `apart` further. Addresses are hidden from
+/// the compiler, which would compute all of them first and keep them in registers.
+template <int count, class T, class Visit>
+BASALT_DEVICE void for_each_apart(T* element, Index apart, const Visit& visit) {
+    BASALT_UNROLL
+    for (int j = 0; j < count; ++j, element = recomputed(element + apart)) visit(j, element);
+}
+
 /// 1 / sqrt(x) and 1 / x for x and results that are normal, with a relative error of about one rounding, without
 /// branches.
 template <class T, class Thread>

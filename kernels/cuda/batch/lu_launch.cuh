@@ -19,15 +19,16 @@ inline device::Pivoting pivoting_of(const std::optional<BatchView<Index>>& pivot
 }
 
 /// As small_blocks.
+template <class Shape, class T>
+constexpr int small_lu_blocks = Shape::order == 32 && sizeof(T) == 8 ? 6 : 8;
 template <class Shape, device::Pivoting pivoting, class T>
-constexpr int small_lu_blocks = Shape::order == 32 && sizeof(T) == 8 ? 6
-                                : pivoting == device::Pivoting::partial &&
-                                        (sizeof(T) == 4 ? Shape::order == 32 : Shape::order <= 16)
-                                    ? 10
-                                    : 8;
+constexpr int small_lu_factor_blocks = pivoting == device::Pivoting::partial &&
+                                               (sizeof(T) == 4 ? Shape::order == 32 : Shape::order <= 16)
+                                           ? 10
+                                           : small_lu_blocks<Shape, T>;
 
 template <class Shape, device::Pivoting pivoting, class T>
-__global__ void __launch_bounds__(small_threads, small_lu_blocks<Shape, pivoting, T>)
+__global__ void __launch_bounds__(small_threads, small_lu_factor_blocks<Shape, pivoting, T>)
     lu_small_factor_kernel(BatchView<T> a, BatchView<Index> pivots, Index* info, device::Selection selection) {
     __shared__ device::SmallRows<T, Shape> memory[groups_of<Shape>];
     const LanePlace<Shape> place(a, selection);
@@ -37,10 +38,6 @@ __global__ void __launch_bounds__(small_threads, small_lu_blocks<Shape, pivoting
         device::lu_factor_small<Shape, pivoting>(BlockThread(), memory[place.group], place.matrix(a), ipiv);
     if (place.first_lane) info[place.number] = failed;
 }
-
-/// As small_blocks, with a right-hand side.
-template <class Shape, class T>
-constexpr int small_lu_both_blocks = Shape::order == 32 && sizeof(T) == 8 ? 6 : 8;
 
 template <class Shape, int sides, class T>
 __global__ void __launch_bounds__(small_threads, 1)
@@ -55,7 +52,7 @@ __global__ void __launch_bounds__(small_threads, 1)
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, small_lu_both_blocks<Shape, T>)
+__global__ void __launch_bounds__(small_threads, small_lu_blocks<Shape, T>)
     lu_small_both_kernel(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info,
                          device::Selection selection) {
     __shared__ device::SmallRows<T, Shape> memory[groups_of<Shape>];

@@ -179,11 +179,9 @@ template <class Shape, int sides, class T>
 BASALT_DEVICE void store_row(const Whole<T>& a, int own, const LuRow<T, Shape, sides>& lane) {
     // hidden from the compiler, which would keep both from the loads on
     const int length = recomputed(row_length(a, own));
-    T* to = recomputed(a.a) + lane.place;
-    BASALT_UNROLL
-    for (int j = 0; j < Shape::order; ++j, to = recomputed(to + a.ld)) {
-        if (j < length) *to = lane.row[j];
-    }
+    for_each_apart<Shape::order>(recomputed(a.a) + lane.place, a.ld, [&](int j, T* element) {
+        if (j < length) *element = lane.row[j];
+    });
 }
 
 /// A := its factors, in place. `pivots` is not read without pivoting. Returns INFO.

@@ -226,8 +226,8 @@ BASALT_DEVICE int first_zero_small(const SmallVectors<T, Shape>& memory, int n) 
     return info;
 }
 
-/// A to shared memory, and zeros behind it. Addresses are hidden from the compiler, which would compute all of them
-/// first.
+/// A to shared memory, and zeros behind it. The loop is that of for_each_apart(), whose use would change the machine
+/// code of kernels as it was measured.
 template <class T, class Shape, class Thread>
 BASALT_DEVICE void load_square(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a) {
     const int own = thread.lane % Shape::own_lanes, length = row_length(a, own);
@@ -262,11 +262,9 @@ BASALT_DEVICE void store_columns(const Thread& thread, SmallVectors<T, Shape>& m
     }
     thread.sync_warp();
     const int length = row_length(a, own);
-    T* to = a.a + own;
-    BASALT_UNROLL
-    for (int j = 0; j < Shape::order; ++j, to = recomputed(to + a.ld)) {
-        if (j < length) *to = memory.square[own * Shape::ld + j];
-    }
+    for_each_apart<Shape::order>(a.a + own, a.ld, [&](int j, T* element) {
+        if (j < length) *element = memory.square[own * Shape::ld + j];
+    });
     thread.sync_warp();
 }
 

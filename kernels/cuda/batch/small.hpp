@@ -47,18 +47,14 @@ template <class Shape, class T, class Thread>
 BASALT_DEVICE int factor_small(const Thread& thread, SmallColumns<T, Shape>& memory, const Operand<T>& a,
                                FactorOutput output, T (&row)[Shape::order]) {
     const int own = thread.lane % Shape::own_lanes;
-    // addresses are hidden from the compiler, which would compute all of them first
-    T* element = a.a + own * a.down;
-    BASALT_UNROLL
-    for (int j = 0; j < Shape::order; ++j, element = recomputed(element + a.across)) {
+    T* const first = a.a + own * a.down;
+    for_each_apart<Shape::order>(first, a.across, [&](int j, const T* element) {
         row[j] = a.holds(own, j) ? *element : own == j ? T{1} : T{0};
-    }
+    });
     const int failed = eliminate<SquareRows::here, 2>(thread, row, memory.columns, own);
-    element = a.a + own * a.down;
-    BASALT_UNROLL
-    for (int j = 0; j < Shape::order; ++j, element = recomputed(element + a.across)) {
+    for_each_apart<Shape::order>(first, a.across, [&](int j, T* element) {
         if (output == FactorOutput::keep && a.holds(own, j)) *element = row[j];
-    }
+    });
     return failed;
 }
 
