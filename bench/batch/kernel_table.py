@@ -127,18 +127,18 @@ def tiles_launch(name, parameters, size):
     n, tile = 256, 64 // size
     if name == "tiles_factor_kernel":  # panels of 32 columns, each with the rows of its square once more
         n = int(parameters[0])
-        shared = (3 * 64 + 2 * 32 * 32) * size + 16
+        shared = (3 * 64 + 2 * 32 * 32 + 24 * 32) * size + 16
         again = sum(j * (n - j + 32) for j in range(0, n, 32))
         return n, n, shared, (n * (n + 1) + again) / (n * (n + 1))
     if name == "lu_tiles_factor_kernel":
         width, panels_of = 4 * tile, n // (4 * tile)
         rows, columns = tiles_shared(n, width, size)
-        shared = rows + columns + n * tile * size + 32 * 80 + (2 * n + 16) * 4 + panels_of * n * 2
+        shared = rows + columns + n * tile * size + 32 * 80 + (2 * n + 20) * 4 + panels_of * n * 2
         again = sum((panels_of - 1 - q) * (n - (q + 1) * width) * width for q in range(panels_of))
         reordered = sum(2 * (n - (q + 1) * width) * width for q in range(panels_of))
         return n, n, shared, (2 * n * n + again + reordered) / (2 * n * n)
     rows, columns = tiles_shared(tile, tile, size)
-    shared = (n * tile + n) * size + 2 * rows + (tiles_shared(n, tile, size)[1] if size == 4 else 0) + 4 * n
+    shared = (n * tile + 2 * n) * size + 2 * rows + (tiles_shared(n, tile, size)[1] if size == 4 else 0)
     triangle = n * n if name.startswith("lu") else n * (n + 1) / 2
     read = n * n if name.startswith("lu") else 2 * triangle
     return n, n, shared, (read + 2 * n * tile) / (triangle + 2 * n * tile)

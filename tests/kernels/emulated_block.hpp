@@ -29,7 +29,7 @@ class EmulatedBlock {
     /// What solve_strip(), solve_in_shared(), update_leading() and factor_leaf() call a thread.
     class Thread {
       public:
-        int warp, warps, lane;
+        int number, warp, warps, lane;
 
         void sync() const { block_->wait(*this, {Call::sync}); }
         void meet() const { sync(); }
@@ -121,7 +121,8 @@ class EmulatedBlock {
 
       private:
         friend class EmulatedBlock;
-        Thread(EmulatedBlock& block, int w, int l) : warp(w), warps(block.warps_), lane(l), block_(&block) {}
+        Thread(EmulatedBlock& block, int w, int l)
+            : number(w * lanes + l), warp(w), warps(block.warps_), lane(l), block_(&block) {}
         EmulatedBlock* block_;
         mutable std::deque<std::vector<std::function<void()>>> copies_{1};  ///< own ones on their way, in groups
     };

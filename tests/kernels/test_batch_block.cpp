@@ -104,13 +104,16 @@ void check_solve_by_tiles(int n, int cols, Triangle triangle, bool backwards) {
     std::vector<T> a = s.l, b = s.b;
     const std::size_t bytes = device::SolveTilesMemory<T>::bytes(n);
     std::vector<device::Chunk<T>> raw(bytes / 16 + 1);
-    for (auto& chunk : raw) std::fill(std::begin(chunk.value), std::end(chunk.value), unread<T>);
-    EmulatedBlock(device::panel_threads(n, device::lanes) / device::lanes, backwards)
-        .run([&](const EmulatedBlock::Thread& thread) {
-            const auto own = s.operand(a, 0);
-            device::cholesky_solve_tiles(thread, device::SolveTilesMemory<T>(raw.data(), n),
-                                         device::Operand<const T>{own.a, own.down, own.across, own.n}, s.right(b, 0));
-        });
+    for (Index first = 0; first < cols; first += device::tile_columns<T>) {
+        for (auto& chunk : raw) std::fill(std::begin(chunk.value), std::end(chunk.value), unread<T>);
+        EmulatedBlock(device::panel_threads(n, device::lanes) / device::lanes, backwards)
+            .run([&](const EmulatedBlock::Thread& thread) {
+                const auto own = s.operand(a, 0);
+                device::cholesky_solve_tiles(thread, device::SolveTilesMemory<T>(raw.data()),
+                                             device::Operand<const T>{own.a, own.down, own.across, own.n},
+                                             s.right(b, 0), first);
+            });
+    }
     INFO("order " << n << ", " << cols << " right-hand sides");
     check_results(s, Call::solve, a, b, s.info);
 }

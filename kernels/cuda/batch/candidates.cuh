@@ -95,7 +95,7 @@ __device__ void cholesky_in_block(const CandidateArguments& c) {
         own.report(c, thread.number == 0, cholesky_factor_tiles(thread, memory, matrix));
     } else if constexpr (residence == Residence::tiles) {
         static_assert(job == BatchJob::solve, "the factor of the fused call lies in shared memory");
-        cholesky_solve_tiles(thread, SolveTilesMemory<T>(raw, c.rows), read_only(own.triangle(c)), own.right(c));
+        cholesky_solve_tiles(thread, SolveTilesMemory<T>(raw), read_only(own.triangle(c)), own.right(c), 0);
     } else {
         const PanelMemory<T, width> memory(raw, padded_order(c.rows, width), job == BatchJob::factor ? 0 : 1);
         if constexpr (job == BatchJob::factor) {
@@ -137,7 +137,7 @@ __device__ void lu_in_block(const CandidateArguments& c) {
     const WarpThread thread;
     const CandidatePlace<T> own(c, blockIdx.x);
     if constexpr (residence == Residence::tiles && job == BatchJob::solve) {
-        lu_solve_tiles(thread, SolveTilesMemory<T>(raw, c.rows), read_only(own.matrix(c)), own.pivots(c), own.right(c));
+        lu_solve_tiles(thread, SolveTilesMemory<T>(raw), read_only(own.matrix(c)), own.pivots(c), own.right(c), 0);
     } else if constexpr (residence == Residence::tiles) {
         const Whole<T> a = own.matrix(c);
         const int info =

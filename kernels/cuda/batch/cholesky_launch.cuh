@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(most_threads, device::unpacked_solve_blocks)
     panels_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info,
                         device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
-    if (is_left(factors, selection, info)) return;
+    if (is_left(factors, selection, info, blockIdx.x)) return;
     constexpr int width = device::unpacked_solve_width;
     const auto own = device::operand(triangle, factors[blockIdx.x]);
     const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), 1);
@@ -125,10 +125,11 @@ __global__ void __launch_bounds__(device::most_panel_threads, sizeof(T) == 4 ? 2
     tiles_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info,
                        device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
-    if (is_left(factors, selection, info)) return;
-    const auto own = device::operand(triangle, factors[blockIdx.x]);
-    const device::SolveTilesMemory<T> memory(raw, own.n);
-    device::cholesky_solve_tiles(BlockThread(), memory, own, sides_of_block(b));
+    const SidesTile tile(b);
+    if (is_left(factors, selection, info, tile.number)) return;
+    const auto own = device::operand(triangle, factors[tile.number]);
+    const device::SolveTilesMemory<T> memory(raw);
+    device::cholesky_solve_tiles(BlockThread(), memory, own, sides_of(b, tile.number), tile.first);
 }
 
 template <int width, int sides, class T>
@@ -241,7 +242,7 @@ void solve_one_or_large(Stream stream, Triangle triangle, const BatchView<const 
             return solve_by_panels<narrow>(stream, triangle, factors, b, info, selection);
         }
     }
-    launch_block_each(stream, tiles_solve_kernel<T>, "tiles_solve_kernel", b.count(),
+    launch_block_each(stream, tiles_solve_kernel<T>, "tiles_solve_kernel", b.count() * SidesTile::count(b.shape()),
                       device::panel_threads(n, device::lanes), device::SolveTilesMemory<T>::bytes(n), triangle, factors,
                       b, info, selection);
 }

@@ -20,10 +20,11 @@ namespace basalt::cuda_detail::batch {
 struct CholeskyTileMemory {
     static constexpr int tile = 8, tiles = 4, width = tiles * tile;  ///< width: as many columns as a warp has rows
     static constexpr int square = tile * tile, operand = width * width;
+    static constexpr int parked = (tiles - 1) * lane_rows * 2;  ///< of a lane
 
     double* data;
 
-    static constexpr std::size_t bytes() { return (3 * square + 2 * operand) * sizeof(double) + 16; }
+    static constexpr std::size_t bytes() { return (3 * square + 2 * operand + parked * lanes) * sizeof(double) + 16; }
 
     /// Two columns of the tile on the diagonal, before they are scaled.
     BASALT_DEVICE double* columns() const { return data; }
@@ -34,7 +35,9 @@ struct CholeskyTileMemory {
     /// Rows of the panel's square in 32 finished columns, or in two tiles of the panel: element (i, j) at
     /// [j / tile * width * tile + i * tile + j % tile].
     BASALT_DEVICE double* rows_of_square(int turn) const { return data + 3 * square + turn % 2 * operand; }
-    BASALT_DEVICE int* failed() const { return reinterpret_cast<int*>(data + 3 * square + 2 * operand); }  ///< INFO
+    /// What a warp does not need while it factors a tile on the diagonal: element k of a lane at [k * lanes + lane].
+    BASALT_DEVICE double* parked_elements() const { return data + 3 * square + 2 * operand; }
+    BASALT_DEVICE int* failed() const { return reinterpret_cast<int*>(parked_elements() + parked * lanes); }  ///< INFO
 };
 
 static_assert(CholeskyTileMemory::width == lanes);
@@ -55,18 +58,22 @@ struct TileRows {
     double value[lane_rows][2];
 };
 
-/// C += X Y^T or C -= X Y^T for a tile of columns. Y has a row for each of them: element (i, j) at [i * 8 + j].
+/// C += X Y^T or C -= X Y^T for a tile of columns, in rows i and i + 1 of each lane, or in all. Y has a row for each
+/// column: element (i, j) at [i * 8 + j].
 enum class Sign { plus, minus };
 template <Sign sign, class Thread>
-BASALT_DEVICE void multiply_tile(const Thread& thread, LanePart part, const TileRows& x, const double* y, TileRows& c) {
+BASALT_DEVICE void multiply_rows(const Thread& thread, LanePart part, const TileRows& x, int i, const double* y,
+                                 TileRows& c) {
     constexpr double factor = sign == Sign::plus ? 1 : -1;
     const Chunk<double> u = load_chunk(y + part.group * 8 + part.quad * 2);
+    thread.mma_16x8x8(c.value[i][0], c.value[i][1], c.value[i + 1][0], c.value[i + 1][1], factor * x.value[i][0],
+                      factor * x.value[i + 1][0], factor * x.value[i][1], factor * x.value[i + 1][1], u.value[0],
+                      u.value[1]);
+}
+template <Sign sign, class Thread>
+BASALT_DEVICE void multiply_tile(const Thread& thread, LanePart part, const TileRows& x, const double* y, TileRows& c) {
     BASALT_UNROLL
-    for (int i = 0; i < lane_rows; i += 2) {
-        thread.mma_16x8x8(c.value[i][0], c.value[i][1], c.value[i + 1][0], c.value[i + 1][1], factor * x.value[i][0],
-                          factor * x.value[i + 1][0], factor * x.value[i][1], factor * x.value[i + 1][1], u.value[0],
-                          u.value[1]);
-    }
+    for (int i = 0; i < lane_rows; i += 2) multiply_rows<sign>(thread, part, x, i, y, c);
 }
 
 /// Rows j .. j + width of columns q .. q + width to shared memory.
@@ -90,17 +97,15 @@ BASALT_DEVICE void load_rows_of_square(const Thread& thread, const CountedOperan
     }
 }
 
-/// The lane's elements of finished columns from `first` on; `row` is its first one.
-BASALT_DEVICE TileRows load_finished(const CountedOperand& a, LanePart part, int row, int first) {
-    TileRows x;
+/// The lane's elements of its rows i and i + 1, and of finished columns from `first` on.
+BASALT_DEVICE void load_finished(const CountedOperand& a, const TilePlace& own, int first, int i, TileRows& x) {
     BASALT_UNROLL
-    for (int i = 0; i < lane_rows; ++i) {
+    for (int r = i; r < i + 2; ++r) {
         BASALT_UNROLL
         for (int e = 0; e < 2; ++e) {
-            x.value[i][e] = row + 8 * i < a.n ? *a.at(row + 8 * i, first + part.quad * 2 + e) : 0.0;
+            x.value[r][e] = own.row + 8 * r < a.n ? *a.at(own.row + 8 * r, first + own.quad * 2 + e) : 0.0;
         }
     }
-    return x;
 }
 
 /// Starts to bring the panel whose first column is j to the second cache.
@@ -108,10 +113,11 @@ template <class Thread>
 BASALT_DEVICE void prefetch_panel(const Thread& thread, const CountedOperand& a, int j) {
     constexpr int line = 8, width = CholeskyTileMemory::width;
     const bool lower = a.down == 1;
+    const int lane = number_in_block(thread) % lanes;
     BASALT_ROLLED
-    for (int i = thread.warp; i < width; i += thread.warps) {
+    for (int i = number_in_block(thread) / lanes; i < width; i += thread.warps) {
         BASALT_ROLLED
-        for (int k = thread.lane * (lower ? line : 1); j + k < a.n; k += lanes * (lower ? line : 1)) {
+        for (int k = lane * (lower ? line : 1); j + k < a.n; k += lanes * (lower ? line : 1)) {
             const int row = j + k, column = j + i;
             if (column < a.n && (lower || i % line == 0)) thread.prefetch(a.at(row, column));
         }
@@ -124,25 +130,30 @@ template <class Thread>
 BASALT_DEVICE void apply_finished_columns(const Thread& thread, const CholeskyTileMemory& memory,
                                           const CountedOperand& a, int j, TileRows (&c)[CholeskyTileMemory::tiles]) {
     constexpr int tile = CholeskyTileMemory::tile, tiles = CholeskyTileMemory::tiles, width = tiles * tile;
-    const LanePart part(thread.lane);
-    const int row = thread.warp * lanes + part.group;
+    if (j == 0) return;
     const bool has_rows = thread.warp * lanes >= j;
-    if (j > 0) load_rows_of_square(thread, a, j, 0, memory.rows_of_square(0));
-    BASALT_ROLLED
-    for (int q = 0; q < j; q += width) {
-        const int turn = q / width;
-        TileRows next;
-        if (has_rows) next = load_finished(a, part, row, q);
-        thread.sync();  // with these rows written and the others read
-        if (q + width < j) load_rows_of_square(thread, a, j, q + width, memory.rows_of_square(turn + 1));
-        if (!has_rows) continue;
+    load_rows_of_square(thread, a, j, 0, memory.rows_of_square(0));
+    TileRows x;
+    if (has_rows) {
+        const TilePlace own(number_in_block(thread));
         BASALT_UNROLL
-        for (int k = 0; k < tiles; ++k) {
-            const TileRows x = next;
-            if (k + 1 < tiles) next = load_finished(a, part, row, q + (k + 1) * tile);
-            const double* const rows = memory.rows_of_square(turn) + k * width * tile;
+        for (int i = 0; i < lane_rows; i += 2) load_finished(a, own, 0, i, x);
+    }
+    BASALT_ROLLED
+    for (int first = 0; first < j; first += tile) {
+        if (first % width == 0) {
+            thread.sync();  // with these rows written and the others read
+            const int next = first + width;
+            if (next < j) load_rows_of_square(thread, a, j, next, memory.rows_of_square(next / width));
+        }
+        if (!has_rows) continue;
+        const TilePlace own(number_in_block(thread));
+        const double* const rows = memory.rows_of_square(first / width) + first % width * width;
+        BASALT_UNROLL
+        for (int i = 0; i < lane_rows; i += 2) {  // two rows at once, so that x is loaded again where it was read
             BASALT_UNROLL
-            for (int b = 0; b < tiles; ++b) multiply_tile<Sign::minus>(thread, part, x, rows + b * tile * tile, c[b]);
+            for (int b = 0; b < tiles; ++b) multiply_rows<Sign::minus>(thread, own, x, i, rows + b * tile * tile, c[b]);
+            if (first + tile < j) load_finished(a, own, first + tile, i, x);
         }
     }
 }
@@ -150,11 +161,11 @@ BASALT_DEVICE void apply_finished_columns(const Thread& thread, const CholeskyTi
 /// Factors and inverts the tile on the diagonal, which the lanes of a warp have in `own` each. Returns the number of
 /// the first pivot that fails, from 1; 0 if there is none.
 template <class Thread>
-BASALT_DEVICE int factor_diagonal_tile(const Thread& thread, const CholeskyTileMemory& memory, LanePart part,
-                                       const double (&own)[2]) {
+BASALT_DEVICE int factor_diagonal_tile(const Thread& thread, const CholeskyTileMemory& memory, const double (&own)[2]) {
     constexpr int tile = CholeskyTileMemory::tile;
     double* const diagonal = memory.diagonal();
-    const int lane = recomputed(thread.lane);
+    const int lane = number_in_block(thread) % lanes;
+    const LanePart part(lane);
     BASALT_UNROLL
     for (int e = 0; e < 2; ++e) diagonal[part.group * tile + part.quad * 2 + e] = own[e];
     thread.sync_warp();
@@ -176,39 +187,64 @@ BASALT_DEVICE int factor_diagonal_tile(const Thread& thread, const CholeskyTileM
     return failed;
 }
 
+/// Tiles of C from `first` on, which the warp does not need for a while, to shared memory or back.
+enum class Parking { in, out };
+template <Parking parking, int first, class Thread>
+BASALT_DEVICE void park_tiles(const Thread& thread, const CholeskyTileMemory& memory,
+                              TileRows (&c)[CholeskyTileMemory::tiles]) {
+    double* parked = memory.parked_elements() + number_in_block(thread) % lanes;
+    BASALT_UNROLL
+    for (int b = first; b < CholeskyTileMemory::tiles; ++b) {
+        BASALT_UNROLL
+        for (int i = 0; i < lane_rows; ++i) {
+            BASALT_UNROLL
+            for (int e = 0; e < 2; ++e, parked += lanes) {
+                if (parking == Parking::in) {
+                    *parked = c[b].value[i][e];
+                } else {
+                    c[b].value[i][e] = *parked;
+                }
+            }
+        }
+    }
+}
+
 /// Factors and stores tile b of the panel whose first column is j, and subtracts the products with it from later tiles.
 template <int b, class Thread>
 BASALT_DEVICE void factor_tile(const Thread& thread, const CholeskyTileMemory& memory, const CountedOperand& a, int j,
                                TileRows (&c)[CholeskyTileMemory::tiles]) {
     constexpr int tile = CholeskyTileMemory::tile, tiles = CholeskyTileMemory::tiles, width = tiles * tile;
-    const LanePart part(recomputed(thread.lane));
-    const int first = j + b * tile, row = recomputed(thread.warp) * lanes + part.group;
+    if (recomputed(j) + b * tile >= a.n) return;
     const bool has_rows = thread.warp * lanes >= j, has_square = thread.warp * lanes == j;
-    if (first >= a.n) return;
     if (has_square) {
-        const int failed = factor_diagonal_tile(thread, memory, part, c[b].value[b]);
-        if (thread.lane == 0 && failed > 0 && *memory.failed() == 0) *memory.failed() = first + failed;
+        park_tiles<Parking::in, b + 1>(thread, memory, c);
+        const int failed = factor_diagonal_tile(thread, memory, c[b].value[b]);
+        const bool first_lane = number_in_block(thread) % lanes == 0;
+        if (first_lane && failed > 0 && *memory.failed() == 0) *memory.failed() = j + b * tile + failed;
+        park_tiles<Parking::out, b + 1>(thread, memory, c);
     }
     thread.sync();
+    const TilePlace own(number_in_block(thread));
+    const int first = recomputed(j) + b * tile;
     // rows that no warp reads any more: neither those of finished columns nor those of the tile before
     double* const rows = memory.rows_of_square(j / width) + b % 2 * width * tile;
     TileRows x = {};
     if (has_rows) {
         TileRows rest = c[b];
-        multiply_tile<Sign::plus>(thread, part, rest, memory.inverse(), x);
-        multiply_tile<Sign::minus>(thread, part, x, memory.diagonal(), rest);
-        multiply_tile<Sign::plus>(thread, part, rest, memory.inverse(), x);
+        multiply_tile<Sign::plus>(thread, own, rest, memory.inverse(), x);
+        multiply_tile<Sign::minus>(thread, own, x, memory.diagonal(), rest);
+        multiply_tile<Sign::plus>(thread, own, rest, memory.inverse(), x);
         BASALT_UNROLL
         for (int e = 0; e < 2; ++e) {
-            if (has_square) x.value[b][e] = memory.diagonal()[part.group * tile + part.quad * 2 + e];
+            if (has_square) x.value[b][e] = memory.diagonal()[own.group * tile + own.quad * 2 + e];
         }
         BASALT_UNROLL
         for (int i = 0; i < lane_rows; ++i) {
             BASALT_UNROLL
             for (int e = 0; e < 2; ++e) {
-                const int column = first + part.quad * 2 + e;
-                if (a.holds(row + 8 * i, column)) *a.at(row + 8 * i, column) = x.value[i][e];
-                if (has_square) rows[(part.group + 8 * i) * tile + part.quad * 2 + e] = x.value[i][e];
+                const int column = first + own.quad * 2 + e;
+                if (a.holds(own.row + 8 * i, column)) *a.at(own.row + 8 * i, column) = x.value[i][e];
+                if (has_square) rows[(own.group + 8 * i) * tile + own.quad * 2 + e] = x.value[i][e];
             }
         }
     }
@@ -217,7 +253,7 @@ BASALT_DEVICE void factor_tile(const Thread& thread, const CholeskyTileMemory& m
     if (!has_rows) return;
     BASALT_UNROLL
     for (int later = b + 1; later < tiles; ++later) {
-        multiply_tile<Sign::minus>(thread, part, x, rows + later * tile * tile, c[later]);
+        multiply_tile<Sign::minus>(thread, own, x, rows + later * tile * tile, c[later]);
     }
 }
 
@@ -226,12 +262,11 @@ template <class Thread>
 BASALT_DEVICE int cholesky_factor_tiles(const Thread& thread, const CholeskyTileMemory& memory,
                                         const CountedOperand& a) {
     constexpr int tile = CholeskyTileMemory::tile, tiles = CholeskyTileMemory::tiles;
-    const LanePart part(thread.lane);
-    const int row = thread.warp * lanes + part.group;
     if (thread.warp == 0 && thread.lane == 0) *memory.failed() = 0;
     thread.sync();
     BASALT_ROLLED
     for (int j = 0; j < a.n; j += tiles * tile) {
+        const TilePlace place(number_in_block(thread));
         TileRows c[tiles];
         if (thread.warp * lanes >= j) {
             BASALT_UNROLL
@@ -240,7 +275,7 @@ BASALT_DEVICE int cholesky_factor_tiles(const Thread& thread, const CholeskyTile
                 for (int i = 0; i < lane_rows; ++i) {
                     BASALT_UNROLL
                     for (int e = 0; e < 2; ++e) {
-                        const int own = row + 8 * i, column = j + b * tile + part.quad * 2 + e;
+                        const int own = place.row + 8 * i, column = j + b * tile + place.quad * 2 + e;
                         c[b].value[i][e] = a.holds(own, column) ? *a.at(own, column) : own == column ? 1.0 : 0.0;
                     }
                 }

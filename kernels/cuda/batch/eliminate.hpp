@@ -52,6 +52,13 @@ BASALT_DEVICE Chunk<T> load_chunk(const T* at) {
     return *reinterpret_cast<const Chunk<T>*>(at);
 }
 
+/// The number of the thread in its block, hidden from the compiler: what follows from it is computed where it is
+/// needed, and takes no registers before.
+template <class Thread>
+BASALT_DEVICE int number_in_block(const Thread& thread) {
+    return recomputed(thread.number);
+}
+
 /// visit(j, element) for `count` elements, the first at `element` and each `apart` further. Addresses are hidden from
 /// the compiler, which would compute all of them first and keep them in registers.
 template <int count, class T, class Visit>
@@ -75,12 +82,14 @@ BASALT_DEVICE T normal_reciprocal(const Thread& thread, T x) {
     return z + z * (T{1} - x * z);
 }
 
-/// 1 / sqrt(x), with a relative error of about one rounding; not a finite number above zero where x is not one.
+/// 1 / sqrt(x), with a relative error of about one rounding; NaN where x is not a finite number above zero.
 template <class T, class Thread>
 BASALT_DEVICE T reciprocal_root(const Thread& thread, T x) {
-    // the estimate takes denormal numbers for zero, and e is NaN for infinity
-    if (!(x >= std::numeric_limits<T>::min() && x <= std::numeric_limits<T>::max())) return T{1} / std::sqrt(x);
-    return normal_reciprocal_root(thread, x);
+    constexpr T root_of_scale = sizeof(T) == 8 ? T{0x1p30} : T{0x1p14};  // the scale makes denormal numbers normal
+    if (x >= std::numeric_limits<T>::min() && x <= std::numeric_limits<T>::max()) {
+        return normal_reciprocal_root(thread, x);
+    }
+    return root_of_scale * normal_reciprocal_root(thread, root_of_scale * root_of_scale * x);
 }
 
 enum class SquareRows { here, elsewhere };

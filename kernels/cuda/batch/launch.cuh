@@ -35,10 +35,11 @@ __device__ bool is_taken(const BatchView<T>& a, const device::Selection& selecti
     return number < a.count() && (a.uniform() || selection.takes(a.shape(), a[number]));
 }
 
-/// Whether a kernel that solves leaves the block's system alone: its factorization failed, or the class is another.
+/// Whether a kernel that solves leaves system `number` alone: its factorization failed, or the class is another.
 template <class T>
-__device__ bool is_left(const BatchView<const T>& factors, const device::Selection& selection, const Index* info) {
-    return (info != nullptr && info[blockIdx.x] > 0) || !is_taken(factors, selection, blockIdx.x);
+__device__ bool is_left(const BatchView<const T>& factors, const device::Selection& selection, const Index* info,
+                        Index number) {
+    return (info != nullptr && info[number] > 0) || !is_taken(factors, selection, number);
 }
 
 /// The matrix of a lane, in kernels that hold matrices in lanes.
@@ -81,17 +82,42 @@ struct LanePlace {
     }
 };
 
-/// Of the block's matrix: what belongs to it, or null, and its right-hand sides.
+/// Of a matrix, that of the block or another: what belongs to it, or null, and its right-hand sides.
+template <class T>
+__device__ T* data_of(const BatchView<T>& batch, Index number) {
+    return batch.count() > 0 ? batch[number].data() : nullptr;
+}
 template <class T>
 __device__ T* data_of_block(const BatchView<T>& batch) {
-    return batch.count() > 0 ? batch[blockIdx.x].data() : nullptr;
+    return data_of(batch, blockIdx.x);
+}
+template <class T>
+__device__ device::RightSides<T> sides_of(const BatchView<T>& b, Index number) {
+    if (b.count() == 0) return {nullptr, 1, 0};
+    const View<T> own = b[number];
+    return {own.data(), own.col_stride(), b.shape().cols()};
 }
 template <class T>
 __device__ device::RightSides<T> sides_of_block(const BatchView<T>& b) {
-    if (b.count() == 0) return {nullptr, 1, 0};
-    const View<T> own = b[blockIdx.x];
-    return {own.data(), own.col_stride(), b.shape().cols()};
+    return sides_of(b, blockIdx.x);
 }
+
+/// What a block solves whose kernel has one for each tile of right-hand sides (solve_tiles.hpp). Blocks of one system
+/// are neighbours, so that the second cache answers when they read its triangle.
+struct SidesTile {
+    Index number, first;  ///< of the system; of the sides
+
+    template <class T>
+    constexpr static Index count(const View<T>& sides) {
+        return (sides.cols() + device::tile_columns<T> - 1) / device::tile_columns<T>;
+    }
+    template <class T>
+    __device__ explicit SidesTile(const BatchView<T>& b) {
+        const auto tiles = static_cast<unsigned>(count(b.shape()));
+        number = blockIdx.x / tiles;
+        first = static_cast<Index>(blockIdx.x % tiles) * device::tile_columns<T>;
+    }
+};
 
 /// INFO before the kernels of the classes: -1 of matrices that none has.
 template <class T>
@@ -149,7 +175,7 @@ std::size_t most_batch_shared(Stream stream) {
     return static_cast<std::size_t>(bytes);
 }
 
-/// A block a matrix, with as much shared memory as its shape needs.
+/// `count` blocks, each with as much shared memory as the shape of its matrix needs.
 template <class... Parameters, class... A>
 void launch_block_each(Stream stream, void (*kernel)(Parameters...), const char* name, Index count, int threads,
                        std::size_t bytes, const A&... arguments) {

@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
     const View<T>& shape = layout == Layout::uniform ? a.shape() : matrix;
     const int n = static_cast<int>(shape.rows());
     const device::LuTileMatrix<T> own{matrix.data(), n, static_cast<int>(shape.col_stride())};
-    const device::LuTileMemory<T> memory(raw, n);
+    const device::LuTileMemory<T> memory(raw, selection.most);
     Index* const ipiv = pivoting == device::Pivoting::partial ? pivots[blockIdx.x].data() : nullptr;
     const int failed = device::lu_factor_tiles(BlockThread(), memory, own, ipiv);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
@@ -126,10 +126,12 @@ __global__ void __launch_bounds__(most_threads, most_threads <= 256 ? 3 : 1)
     lu_tiles_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b, const Index* info,
                           device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
-    if (is_left(factors, selection, info)) return;
-    const auto own = device::whole(factors[blockIdx.x]);
-    const device::SolveTilesMemory<T> memory(raw, own.rows);
-    device::lu_solve_tiles(BlockThread(), memory, own, data_of_block(pivots), sides_of_block(b));
+    const SidesTile tile(b);
+    if (is_left(factors, selection, info, tile.number)) return;
+    const auto own = device::whole(factors[tile.number]);
+    const device::SolveTilesMemory<T> memory(raw);
+    device::lu_solve_tiles(BlockThread(), memory, own, data_of(pivots, tile.number), sides_of(b, tile.number),
+                           tile.first);
 }
 
 template <class T>
@@ -218,8 +220,8 @@ void solve_lu_class(Stream stream, const BatchView<const T>& factors, const Batc
     if (!selection.small) {
         const int threads = device::lu_block_threads(n);
         const auto kernel = threads <= 256 ? lu_tiles_solve_kernel<256, T> : lu_tiles_solve_kernel<512, T>;
-        return launch_block_each(stream, kernel, "lu_tiles_solve_kernel", b.count(), threads,
-                                 device::SolveTilesMemory<T>::bytes(n), factors, pivots, b, info, selection);
+        return launch_block_each(stream, kernel, "lu_tiles_solve_kernel", b.count() * SidesTile::count(b.shape()),
+                                 threads, device::SolveTilesMemory<T>::bytes(n), factors, pivots, b, info, selection);
     }
     with_small_shape<T>(n, [&](auto shape) {
         using Shape = decltype(shape);

@@ -19,7 +19,8 @@ struct alignas(16) PivotCandidate {
 constexpr int pivot_candidates = 2 * most_block_warps;
 
 /// Eliminates columns first .. first + tile of a matrix of order n from the elements v of each thread's row, whose
-/// number and place are the others' as well: `place` follows the exchanges. pivots[k] becomes the place of pivot k.
+/// number and place are the others' as well: `place` follows the exchanges. pivots[c] becomes the place of the pivot of
+/// column first + c.
 template <int tile, class T, class Thread>
 BASALT_DEVICE void eliminate_tile(const Thread& thread, PivotCandidate<T>* candidates, int* pivots, int n, int first,
                                   Pivoting pivoting, int& place, T (&v)[tile]) {
@@ -55,7 +56,7 @@ BASALT_DEVICE void eliminate_tile(const Thread& thread, PivotCandidate<T>* candi
         T u[tile];
         BASALT_UNROLL
         for (int d = c; d < tile; ++d) u[d] = chosen.row[d];
-        if (leads) pivots[k] = from;
+        if (leads) pivots[c] = from;
         place = place == from ? k : place == k ? from : place;
         T m = v[c] * factor;
         if (__builtin_expect(is_zero(factor), 0)) m = v[c] / u[c];

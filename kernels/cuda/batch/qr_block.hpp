@@ -191,9 +191,10 @@ template <Operation operation, int width, int parts, class T, class Thread>
 BASALT_DEVICE void reflect_columns(const Thread& thread, const QrBlockMemory<T, width>& memory, T* a, Index down,
                                    Index across, int rows, int first, int last) {
     BASALT_ROLLED
-    for (int j = first + thread.warp; j < last; j += thread.warps) {
-        T* const column = a + j * across + thread.lane * down;
-        const int left = rows - thread.lane;  // elements from the lane's first one on
+    for (int j = first + number_in_block(thread) / lanes; j < last; j += thread.warps) {
+        const int lane = number_in_block(thread) % lanes;
+        T* const column = a + j * across + lane * down;
+        const int left = rows - lane;  // elements from the lane's first one on
         T x[parts];
         BASALT_UNROLL
         for (int r = 0; r < parts; ++r) x[r] = r * lanes < left ? column[r * lanes * down] : T{0};
@@ -210,9 +211,10 @@ BASALT_DEVICE void reflect_columns(const Thread& thread, const QrBlockMemory<T, 
 template <int width, int parts, class Matrix, class T, class Thread>
 BASALT_DEVICE void qr_reflect_block(const Thread& thread, const QrBlockMemory<T, width>& memory, const Matrix& a,
                                     T* tau, const RightSides<T>& right) {
-    const int number = thread.warp * lanes + thread.lane, steps = a.rows < a.cols ? a.rows : a.cols;
+    const int steps = a.rows < a.cols ? a.rows : a.cols;
     BASALT_ROLLED
     for (int j = 0; j < steps; j += width) {
+        const int number = number_in_block(thread);
         T row[width];
         BASALT_UNROLL
         for (int c = 0; c < width; ++c) row[c] = a.holds(number, j + c) ? *a.at(number, j + c) : T{0};
@@ -222,14 +224,15 @@ BASALT_DEVICE void qr_reflect_block(const Thread& thread, const QrBlockMemory<T,
             if (a.holds(number, j + c)) *a.at(number, j + c) = row[c];
         }
         thread.sync();
-        spread_panel(thread, memory, j, steps, row, number);
-        if (tau != nullptr && number < width && j + number < steps) tau[j + number] = memory.tau[number];
+        spread_panel(thread, memory, j, steps, row, number_in_block(thread));
+        const int own = number_in_block(thread);
+        if (tau != nullptr && own < width && j + own < steps) tau[j + own] = memory.tau[own];
         BASALT_ROLLED
         for (int operand = 0; operand < 2; ++operand) {  // the same code for both, with registers for one
-            const bool own = operand == 0;
+            const bool of_a = operand == 0;
             reflect_columns<Operation::transposed, width, parts>(
-                thread, memory, own ? a.a : right.b, own ? a.down() : Index{1}, own ? a.across() : right.ld, a.rows,
-                own ? j + width : 0, own ? a.cols : static_cast<int>(right.cols));
+                thread, memory, of_a ? a.a : right.b, of_a ? a.down() : Index{1}, of_a ? a.across() : right.ld, a.rows,
+                of_a ? j + width : 0, of_a ? a.cols : static_cast<int>(right.cols));
         }
         thread.sync();
     }

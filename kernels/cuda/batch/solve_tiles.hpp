@@ -6,9 +6,8 @@
 #include "kernels/cuda/batch/lu_small.hpp"
 #include "kernels/cuda/batch/tile_rows.hpp"
 
-/// Substitutions of orders above 32 with several right-hand sides: a matrix in a block, which takes a tile of them at
-/// once. Their rows lie in the lanes' registers (tile_rows.hpp). The triangle stays in the GPU's memory, and each
-/// element is read once for each substitution.
+/// Substitutions of orders above 32, with a tile of right-hand sides in a block. Their rows lie in the lanes' registers
+/// (tile_rows.hpp). The triangle stays in the GPU's memory, and each element is read once for each substitution.
 namespace basalt::cuda_detail::batch {
 
 /// Whether tiles in shared memory are those of the triangle or of its transpose.
@@ -24,33 +23,36 @@ struct Strided {
     BASALT_DEVICE Strided transposed() const { return {a, across, down, n}; }
 };
 
-/// Shared memory of a block.
+/// Shared memory of a block: a tile of rows of X, twice, and a part for each warp, so that all distances are known to
+/// the compiler.
 template <class T>
 struct SolveTilesMemory {
     static constexpr int tile = tile_columns<T>;
     static constexpr int elements_of_x = SharedRows<T, tile>::elements(tile);
+    static constexpr int columns_of_warp = sizeof(T) == 4 ? WarpColumns<T>::elements : 0;
+    static constexpr int elements_of_warp = columns_of_warp + lanes * tile + 2 * lanes;
 
-    T* squares;      ///< tiles on the diagonal, row-major
-    T* reciprocals;  ///< of the diagonal
-    T* x;            ///< a tile of rows, twice
-    T* columns;      ///< of the warps; floats only
-    int* rows;       ///< which rows of B the exchanges bring
-    int order;       ///< padded to a warp
+    T* data;
 
     static std::size_t bytes(int n) {
-        const int order = (n + lanes - 1) / lanes * lanes;
-        const int columns = sizeof(T) == 4 ? order / lanes * WarpColumns<T>::elements : 0;
-        const int elements = order * tile + order + 2 * elements_of_x + columns;
-        return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(order) * sizeof(int);
+        return static_cast<std::size_t>(2 * elements_of_x + (n + lanes - 1) / lanes * elements_of_warp) * sizeof(T);
     }
-    BASALT_DEVICE SolveTilesMemory(void* raw, int n)
-        : squares(static_cast<T*>(raw)), order((n + lanes - 1) / lanes * lanes) {
-        reciprocals = squares + order * tile;
-        x = reciprocals + order;
-        columns = x + 2 * elements_of_x;
-        rows = reinterpret_cast<int*>(columns + (sizeof(T) == 4 ? order / lanes * WarpColumns<T>::elements : 0));
+    BASALT_DEVICE explicit SolveTilesMemory(void* raw) : data(static_cast<T*>(raw)) {}
+
+    BASALT_DEVICE SharedRows<T, tile> rows_of_x(int step) const { return {data + step % 2 * elements_of_x}; }
+    BASALT_DEVICE T* of_warp(int warp) const { return data + 2 * elements_of_x + warp * elements_of_warp; }
+    /// A tile of columns of its rows; floats only.
+    BASALT_DEVICE WarpColumns<T> columns(int warp) const { return {of_warp(warp)}; }
+    /// Row i of the tiles on the diagonal, which are row-major.
+    BASALT_DEVICE T* square(int i) const { return of_warp(i / lanes) + (columns_of_warp + i % lanes * tile); }
+    /// Of element i on the diagonal.
+    BASALT_DEVICE T* reciprocal(int i) const {
+        return of_warp(i / lanes) + (columns_of_warp + lanes * tile + i % lanes);
     }
-    BASALT_DEVICE SharedRows<T, tile> rows_of_x(int step) const { return {x + step % 2 * elements_of_x}; }
+    /// Which row of B the exchanges bring to place i.
+    BASALT_DEVICE int* row(int i) const {
+        return reinterpret_cast<int*>(of_warp(i / lanes) + (columns_of_warp + lanes * tile + lanes + i % lanes));
+    }
 };
 
 /// The triangle's tiles on the diagonal to shared memory, with the identity where it ends.
@@ -63,9 +65,9 @@ BASALT_DEVICE void load_squares(const Thread& thread, const SolveTilesMemory<T>&
         const int j = first + c;
         const bool there = number < a.n && j < a.n;
         const T value = there ? a.a[number * a.down + j * a.across] : number == j ? T{1} : T{0};
-        memory.squares[number * tile + c] = value;
-        if (number == j) memory.reciprocals[number] = T{1} / value;
+        memory.square(number)[c] = value;
     }
+    *memory.reciprocal(number) = T{1} / memory.square(number)[number - first];
 }
 
 /// The tile of columns from `first` on of the triangle, in the rows that are not solved yet.
@@ -73,6 +75,7 @@ template <Sweep sweep, class T>
 BASALT_DEVICE LeftOperand<T> load_left(const Strided<T>& a, LanePart part, int row, int first) {
     LeftOperand<T> l;
     const int begin = recomputed(first) + part.quad;
+    row = recomputed(row);
     BASALT_UNROLL
     for (int h = 0; h < Chunk<T>::size; ++h) {
         const int j = begin + 4 * h;
@@ -92,7 +95,7 @@ template <Sweep sweep, Diagonal diagonal, Squares squares, class T>
 BASALT_DEVICE void solve_square(const SolveTilesMemory<T>& memory, const SharedRows<T, tile_columns<T>>& x, int first,
                                 int lane) {
     constexpr int tile = tile_columns<T>;
-    const T* const square = memory.squares + first * tile;
+    const T *const square = memory.square(first), *const reciprocals = memory.reciprocal(first);
     const auto column = x.column(0, lane);
     T value[tile];
     BASALT_UNROLL
@@ -100,7 +103,7 @@ BASALT_DEVICE void solve_square(const SolveTilesMemory<T>& memory, const SharedR
     BASALT_UNROLL
     for (int step = 0; step < tile; ++step) {
         const int d = sweep == Sweep::forward ? step : tile - 1 - step;
-        if constexpr (diagonal == Diagonal::stored) value[d] *= memory.reciprocals[first + d];
+        if constexpr (diagonal == Diagonal::stored) value[d] *= reciprocals[d];
         BASALT_UNROLL
         for (int e = 0; e < tile; ++e) {
             if (sweep == Sweep::forward ? e <= d : e >= d) continue;
@@ -117,13 +120,14 @@ BASALT_DEVICE void substitute_tiles(const Thread& thread, const SolveTilesMemory
                                     T (&x)[lane_rows][Chunk<T>::size]) {
     constexpr int size = Chunk<T>::size, tile = tile_columns<T>;
     const LanePart part(thread.lane);
-    const WarpColumns<T> columns{memory.columns + thread.warp * WarpColumns<T>::elements};
+    const WarpColumns<T> columns = memory.columns(thread.warp);
     const int begin = thread.warp * lanes, row = begin + part.group, tiles = (a.n + tile - 1) / tile;
     LeftOperand<T> next = load_left<sweep>(a, part, row, sweep == Sweep::forward ? 0 : (tiles - 1) * tile);
     BASALT_ROLLED
     for (int step = 0; step < tiles; ++step) {
         const int first = (sweep == Sweep::forward ? step : tiles - 1 - step) * tile;
         const SharedRows<T, tile> shared = memory.rows_of_x(step);
+        if constexpr (sizeof(T) == 4) columns.store(part, next);
         if (thread.warp == first / lanes) {
             BASALT_UNROLL
             for (int i = 0; i < lane_rows; ++i) {
@@ -133,7 +137,8 @@ BASALT_DEVICE void substitute_tiles(const Thread& thread, const SolveTilesMemory
                 for (int e = 0; e < size; ++e) *shared.in_chunk(own, 0, part.quad, e) = x[i][e];
             }
             thread.sync_warp();
-            if (thread.lane < tile) solve_square<sweep, diagonal, squares>(memory, shared, first, thread.lane);
+            const int lane = number_in_block(thread) % lanes;
+            if (lane < tile) solve_square<sweep, diagonal, squares>(memory, shared, first, lane);
             thread.sync_warp();
             BASALT_UNROLL
             for (int i = 0; i < lane_rows; ++i) {
@@ -145,7 +150,6 @@ BASALT_DEVICE void substitute_tiles(const Thread& thread, const SolveTilesMemory
         }
         const LeftOperand<T> l = next;
         next = load_left<sweep>(a, part, row, sweep == Sweep::forward ? first + tile : first - tile);
-        if constexpr (sizeof(T) == 4) columns.store(part, l);
         thread.sync();
         if (sweep == Sweep::forward ? begin + lanes <= first + tile : begin >= first) continue;
         T rest[lane_rows][size];
@@ -167,18 +171,18 @@ BASALT_DEVICE void substitute_tiles(const Thread& thread, const SolveTilesMemory
     }
 }
 
-/// Columns of right-hand sides that a block treats at once, and the rows of B that belong to those of X.
+/// The tile of right-hand sides from `first` on: the rows of B that belong to those of X, and X to B.
 template <class T, class Thread>
 BASALT_DEVICE void load_sides(const Thread& thread, const SolveTilesMemory<T>& memory, int n,
                               const RightSides<T>& right, Index first, T (&x)[lane_rows][Chunk<T>::size]) {
     constexpr int size = Chunk<T>::size;
-    const LanePart part(thread.lane);
+    const TilePlace place(number_in_block(thread));
     BASALT_UNROLL
     for (int i = 0; i < lane_rows; ++i) {
-        const int own = thread.warp * lanes + part.group + 8 * i, from = memory.rows[own];
+        const int own = place.row + 8 * i, from = *memory.row(own);
         BASALT_UNROLL
         for (int e = 0; e < size; ++e) {
-            const Index j = first + part.quad * size + e;
+            const Index j = first + place.quad * size + e;
             x[i][e] = own < n && j < right.cols ? right.b[from + j * right.ld] : T{0};
         }
     }
@@ -187,13 +191,13 @@ template <class T, class Thread>
 BASALT_DEVICE void store_sides(const Thread& thread, int n, const RightSides<T>& right, Index first,
                                const T (&x)[lane_rows][Chunk<T>::size]) {
     constexpr int size = Chunk<T>::size;
-    const LanePart part(thread.lane);
+    const TilePlace place(number_in_block(thread));
     BASALT_UNROLL
     for (int i = 0; i < lane_rows; ++i) {
-        const int own = thread.warp * lanes + part.group + 8 * i;
+        const int own = place.row + 8 * i;
         BASALT_UNROLL
         for (int e = 0; e < size; ++e) {
-            const Index j = first + part.quad * size + e;
+            const Index j = first + place.quad * size + e;
             if (own < n && j < right.cols) right.b[own + j * right.ld] = x[i][e];
         }
     }
@@ -201,55 +205,53 @@ BASALT_DEVICE void store_sides(const Thread& thread, int n, const RightSides<T>&
 
 /// The row that the exchanges bring to each place. `pivots` is null without pivoting. Threads follow the exchanges from
 /// the last one back, each for its own place.
-template <class Thread>
-BASALT_DEVICE void find_exchanged_rows(const Thread& thread, int* rows, int n, const Index* pivots) {
+template <class T, class Thread>
+BASALT_DEVICE void find_exchanged_rows(const Thread& thread, const SolveTilesMemory<T>& memory, int n,
+                                       const Index* pivots) {
     const int number = thread.warp * lanes + thread.lane;
     int row = number;
     if (pivots != nullptr) {
-        if (number < n) rows[number] = static_cast<int>(pivots[number]) - 1;
+        if (number < n) *memory.row(number) = static_cast<int>(pivots[number]) - 1;
         thread.sync();
         BASALT_ROLLED
         for (int k = n - 1; k >= 0; --k) {
-            const int other = rows[k];
+            const int other = *memory.row(k);
             row = row == k ? other : row == other ? k : row;
         }
         thread.sync();
     }
-    rows[number] = row;
+    *memory.row(number) = row;
     thread.sync();
 }
 
-/// B := L^-T L^-1 B where the operand holds the factor L of A.
+/// B := L^-T L^-1 B where the operand holds the factor L of A, for the tile of right-hand sides from `first` on.
 template <class T, class Thread>
 BASALT_DEVICE void cholesky_solve_tiles(const Thread& thread, const SolveTilesMemory<T>& memory,
-                                        const Operand<const T>& a, const RightSides<T>& right) {
+                                        const Operand<const T>& a, const RightSides<T>& right, Index first) {
     const Strided<T> l{a.a, a.down, a.across, a.n};
     load_squares(thread, memory, l);
-    find_exchanged_rows(thread, memory.rows, a.n, nullptr);
-    for (Index first = 0; first < right.cols; first += tile_columns<T>) {
-        T x[lane_rows][Chunk<T>::size];
-        load_sides(thread, memory, a.n, right, first, x);
-        substitute_tiles<Sweep::forward, Diagonal::stored, Squares::own>(thread, memory, l, x);
-        substitute_tiles<Sweep::backward, Diagonal::stored, Squares::transposed>(thread, memory, l.transposed(), x);
-        store_sides(thread, a.n, right, first, x);
-    }
+    find_exchanged_rows(thread, memory, a.n, nullptr);
+    T x[lane_rows][Chunk<T>::size];
+    load_sides(thread, memory, a.n, right, first, x);
+    substitute_tiles<Sweep::forward, Diagonal::stored, Squares::own>(thread, memory, l, x);
+    substitute_tiles<Sweep::backward, Diagonal::stored, Squares::transposed>(thread, memory, l.transposed(), x);
+    store_sides(thread, a.n, right, first, x);
 }
 
-/// B := A^-1 B with the factors of A; `pivots` is null without pivoting.
+/// B := A^-1 B with the factors of A for the tile of right-hand sides from `first` on; `pivots` is null without
+/// pivoting.
 template <class T, class Thread>
 BASALT_DEVICE void lu_solve_tiles(const Thread& thread, const SolveTilesMemory<T>& memory, const Whole<const T>& a,
-                                  const Index* pivots, const RightSides<T>& right) {
+                                  const Index* pivots, const RightSides<T>& right, Index first) {
     const Strided<T> factors{a.a, 1, a.ld, a.rows};
     load_squares(thread, memory, factors);
-    find_exchanged_rows(thread, memory.rows, a.rows, pivots);
-    for (Index first = 0; first < right.cols; first += tile_columns<T>) {
-        T x[lane_rows][Chunk<T>::size];
-        load_sides(thread, memory, a.rows, right, first, x);
-        thread.sync();  // with B read by all
-        substitute_tiles<Sweep::forward, Diagonal::unit, Squares::own>(thread, memory, factors, x);
-        substitute_tiles<Sweep::backward, Diagonal::stored, Squares::own>(thread, memory, factors, x);
-        store_sides(thread, a.rows, right, first, x);
-    }
+    find_exchanged_rows(thread, memory, a.rows, pivots);
+    T x[lane_rows][Chunk<T>::size];
+    load_sides(thread, memory, a.rows, right, first, x);
+    thread.sync();  // with B read by all
+    substitute_tiles<Sweep::forward, Diagonal::unit, Squares::own>(thread, memory, factors, x);
+    substitute_tiles<Sweep::backward, Diagonal::stored, Squares::own>(thread, memory, factors, x);
+    store_sides(thread, a.rows, right, first, x);
 }
 
 }  // namespace basalt::cuda_detail::batch

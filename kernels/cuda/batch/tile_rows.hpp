@@ -27,6 +27,13 @@ struct LanePart {
     BASALT_DEVICE explicit LanePart(int lane) : group(lane / 4), quad(lane % 4) {}
 };
 
+/// The same of the thread with this number in its block.
+struct TilePlace : LanePart {
+    int row;  ///< its first row, of those of the block
+
+    BASALT_DEVICE explicit TilePlace(int number) : LanePart(number % lanes), row(number / lanes * lanes + group) {}
+};
+
 /// Elements of a lane's rows in columns quad, quad + 4, ... of a tile: the left operand of a product.
 template <class T>
 struct LeftOperand {
@@ -126,7 +133,7 @@ BASALT_DEVICE void subtract_product(const Thread& thread, const LeftOperand<floa
                                     const WarpColumns<float>& columns, const SharedRows<float, columns_of_upper>& upper,
                                     int first, int from, float (&c)[lane_rows][tiles * 4]) {
     static_assert(Chunk<float>::size == lane_rows);
-    constexpr int size = Chunk<float>::size, at_once = 4;
+    constexpr int size = Chunk<float>::size, at_once = tiles == 1 ? 2 : 4;  // more would take too many registers
     const LanePart part(thread.lane);
     BASALT_ROLLED
     for (int k0 = 0; k0 < tile_columns<float>; k0 += at_once) {
