@@ -223,9 +223,12 @@ void race(Gpu& gpu, RaceReport& report, Index n) {
     const auto label = [&](const char* name, BatchLuPlan plan) {
         return std::string(name) + (n > 32 ? ", width " + std::to_string(plan.width) : "");
     };
-    std::vector<Contestant> pivoted{{"cuBLAS getrfBatched", [&](Index r) { batches.vendor_lu(r, true); }}},
-        plain{{"cuBLAS getrfBatched, no pivots", [&](Index r) { batches.vendor_lu(r, false); }}},
-        qr{{"cuBLAS geqrfBatched", [&](Index r) { batches.vendor_qr(r); }}};
+    std::vector<Contestant> pivoted{
+        {.name = "cuBLAS getrfBatched", .run = [&](Index r) { batches.vendor_lu(r, true); }, .of_vendor = true}},
+        plain{{.name = "cuBLAS getrfBatched, no pivots",
+               .run = [&](Index r) { batches.vendor_lu(r, false); },
+               .of_vendor = true}},
+        qr{{.name = "cuBLAS geqrfBatched", .run = [&](Index r) { batches.vendor_qr(r); }, .of_vendor = true}};
     for (const BatchLuPlan plan : plans(8, 32, lu_width)) {
         const bool recorded = plan.width == lu_width;
         pivoted.push_back(
@@ -238,9 +241,11 @@ void race(Gpu& gpu, RaceReport& report, Index n) {
                       plan.width == qr_width ? "geqrf" : ""});
     }
     const double share = static_cast<double>(Batches<T>::in_loop) / static_cast<double>(count);
-    const std::vector<Contestant> q{
-        {"a loop of cuSOLVER's orgqr", [&](Index r) { batches.vendor_q_of_some(r); }, "", false, share},
-        {"orgqr", [&](Index r) { batches.our_q(r); }, "orgqr"}};
+    const std::vector<Contestant> q{{.name = "a loop of cuSOLVER's orgqr",
+                                     .run = [&](Index r) { batches.vendor_q_of_some(r); },
+                                     .of_vendor = true,
+                                     .share = share},
+                                    {"orgqr", [&](Index r) { batches.our_q(r); }, "orgqr"}};
     const auto nothing = [](Index) {};
     const auto upper = [&] { return batches.upper(); };
     contest(gpu, report, batches, n, count, pivoted, nothing, upper);
@@ -258,7 +263,7 @@ int main(int argc, char** argv) {
     options.add_to(app);
     return app.run_program(argc, argv, [&] {
         Gpu gpu;
-        RaceReport report(options.json, bench::copy_rate(gpu));
+        RaceReport report(options, bench::copy_rate(gpu));
         for (const Index n : options.n) {
             if (options.in_single()) race<float>(gpu, report, n);
             if (options.in_double()) race<double>(gpu, report, n);

@@ -230,20 +230,21 @@ void race(Gpu& c, RaceReport& report, Index n, Index cols) {
     const double triangle = static_cast<double>(n * (n + 1) / 2 * count) * sizeof(T),
                  sides = static_cast<double>(n * cols * count) * sizeof(T);
 
-    std::vector<Contestant> factors{{"cuSOLVER potrfBatched", [&](Index r) {
-                                         vendor_factor<T>(c, small, rotation.list_a(r), rotation.vendor_info(), batch);
-                                     }}};
+    std::vector<Contestant> factors{
+        {.name = "cuSOLVER potrfBatched",
+         .run = [&](Index r) { vendor_factor<T>(c, small, rotation.list_a(r), rotation.vendor_info(), batch); },
+         .of_vendor = true}};
     std::vector<Contestant> solves, both;
     if (cols == 1) {
         const auto vendor = [&](Index r) {
             vendor_solve<T>(c, small, rotation.list_a(r), rotation.list_b(r), rotation.vendor_info(), batch);
         };
-        solves.push_back({"cuSOLVER potrsBatched", vendor, "", true});
+        solves.push_back({.name = "cuSOLVER potrsBatched", .run = vendor, .from_factors = true, .of_vendor = true});
     }
     const auto trsm = [&](Index r) {
         vendor_trsm<T>(c, small, static_cast<int>(cols), rotation.list_a(r), rotation.list_b(r), batch);
     };
-    solves.push_back({"cuBLAS trsmBatched, two", trsm, "", true});
+    solves.push_back({.name = "cuBLAS trsmBatched, two", .run = trsm, .from_factors = true, .of_vendor = true});
     const auto own_solve = [&](Index r) { solve<T>(c, lower, BatchView<const T>(rotation.a(r)), rotation.b(r)); };
     solves.push_back({"solve", own_solve, "potrs", true});
     both.push_back({"our two calls", [&, plan](Index r) {
@@ -278,7 +279,7 @@ void race(Gpu& c, RaceReport& report, Index n, Index cols) {
 
 void run(const RaceOptions& options) {
     Gpu c;
-    RaceReport report(options.json, bench::copy_rate(c));
+    RaceReport report(options, bench::copy_rate(c));
     for (const Index cols : {1, 8}) {
         for (const Index n : options.n) {
             if (cols == 8 && (n < 16 || n % 16 != 0)) continue;

@@ -24,11 +24,13 @@ struct RaceOptions {
     std::vector<Index> n;
     Index most;  ///< order
     std::string precision = "both";
+    bool no_vendor = false;
     std::string json;
 
     void add_to(CommandLine& app) {
         app.add_option("--n", n, "orders").list().range(Index{1}, most);
         app.add_option("--precision", precision, "s, d or both").one_of({"s", "d", "both"});
+        app.add_flag("--no-vendor", no_vendor, "only our own kernels; records nothing");
         app.add_option("--json", json, "append records to this file; - for standard output");
     }
     bool in_single() const { return precision != "d"; }
@@ -68,6 +70,7 @@ struct Contestant {
     std::function<void(Index)> run;  ///< on batch r
     std::string routine = {};        ///< in records; empty: is not recorded
     bool from_factors = false;
+    bool of_vendor = false;
     double share = 1;                ///< of a batch that run() takes: its time is scaled up
     std::vector<double> times = {};  ///< milliseconds
     double difference = 0;           ///< of its results from those of the first contestant
@@ -82,8 +85,11 @@ struct RaceShape {
 
 class RaceReport {
   public:
-    RaceReport(const std::string& json, double rate)
-        : records_(json), table_(json == "-" ? stderr : stdout), rate_(rate) {
+    RaceReport(const RaceOptions& options, double rate)
+        : records_(options.json),
+          table_(options.json == "-" ? stderr : stdout),
+          no_vendor_(options.no_vendor),
+          rate_(rate) {
         int device = 0;
         cudaDeviceProp properties{};
         require_cuda(cudaGetDevice(&device), "cudaGetDevice");
@@ -99,6 +105,7 @@ class RaceReport {
     void run(const RaceShape& shape, const TimedStream& gpu, Index batches, std::vector<Contestant> contestants,
              const Restore& restore, const Difference& difference) {
         constexpr int rounds = 5;
+        if (no_vendor_) std::erase_if(contestants, [](const Contestant& one) { return one.of_vendor; });
         for (int round = 0; round <= rounds; ++round) {
             for (Contestant& one : contestants) {
                 restore(one);
@@ -129,7 +136,7 @@ class RaceReport {
                        "difference {:.1e}\n",
                        shape.precision, shape.n, shape.count, one.name, time, *least, *most, first / time, floor,
                        time / floor, one.difference);
-            if (!one.routine.empty()) record(shape, contestants.front(), one, floor);
+            if (!one.routine.empty() && !no_vendor_) record(shape, contestants.front(), one, floor);
         }
         std::fflush(table_);
     }
@@ -159,6 +166,7 @@ class RaceReport {
 
     RecordFile records_;
     std::FILE* table_;
+    bool no_vendor_;
     double rate_;
     std::string gpu_;
 };
