@@ -198,14 +198,14 @@ void check_lu_tiles(int n, int singular, LuCall call, bool backwards) {
     LuSystems<T> s(n, 1, 19, singular, call != LuCall::unpivoted);
     INFO("order " << n << ", call " << static_cast<int>(call) << (singular > 0 ? ", singular" : ""));
     if (call == LuCall::solve) {
-        for (Index first = 0; first < s.b.cols; first += device::tile_columns<T>) {
+        for (int part = 0; part < 2; ++part) {
             auto raw = unread_memory<T>(device::SolveTilesMemory<T>::bytes(n));
             EmulatedBlock(device::lu_block_threads(n) / device::lanes, backwards)
                 .run([&](const EmulatedBlock::Thread& thread) {
                     const auto own = device::whole(s.factors[0]);
                     device::lu_solve_tiles(thread, device::SolveTilesMemory<T>(raw.data()),
                                            device::Whole<const T>{own.a, own.ld, own.rows, own.cols}, s.pivots.data(),
-                                           right_of(s.b, 0), first);
+                                           right_of(s.b, 0), {part, 2});
                 });
         }
         return check_near(s.b, s.x, s.info, false);

@@ -92,10 +92,10 @@ __device__ void cholesky_in_block(const CandidateArguments& c) {
     if constexpr (residence == Residence::tiles && job == BatchJob::factor) {
         const CholeskyTileMemory memory{reinterpret_cast<T*>(raw)};
         const CountedOperand matrix(own.triangle(c));
-        own.report(c, thread.number == 0, cholesky_factor_tiles(thread, memory, matrix));
+        own.report(c, thread.number == 0, cholesky_factor_tiles<2>(thread, memory, matrix));
     } else if constexpr (residence == Residence::tiles) {
         static_assert(job == BatchJob::solve, "the factor of the fused call lies in shared memory");
-        cholesky_solve_tiles(thread, SolveTilesMemory<T>(raw), read_only(own.triangle(c)), own.right(c), 0);
+        cholesky_solve_tiles(thread, SolveTilesMemory<T>(raw), read_only(own.triangle(c)), own.right(c), {0, 1});
     } else {
         const PanelMemory<T, width> memory(raw, padded_order(c.rows, width), job == BatchJob::factor ? 0 : 1);
         if constexpr (job == BatchJob::factor) {
@@ -137,7 +137,7 @@ __device__ void lu_in_block(const CandidateArguments& c) {
     const WarpThread thread;
     const CandidatePlace<T> own(c, blockIdx.x);
     if constexpr (residence == Residence::tiles && job == BatchJob::solve) {
-        lu_solve_tiles(thread, SolveTilesMemory<T>(raw), read_only(own.matrix(c)), own.pivots(c), own.right(c), 0);
+        lu_solve_tiles(thread, SolveTilesMemory<T>(raw), read_only(own.matrix(c)), own.pivots(c), own.right(c), {0, 1});
     } else if constexpr (residence == Residence::tiles) {
         const Whole<T> a = own.matrix(c);
         const int info =

@@ -102,7 +102,8 @@ __global__ void __launch_bounds__(most_threads, device::tiles_factor_blocks(most
     if (!is_taken(a, selection, blockIdx.x)) return;
     const device::CholeskyTileMemory memory{reinterpret_cast<T*>(raw)};
     const device::CountedOperand own(device::operand(triangle, a[blockIdx.x]));
-    const int failed = device::cholesky_factor_tiles(BlockThread(), memory, own);
+    const int failed =
+        device::cholesky_factor_tiles<device::tiles_factor_at_once(most_threads)>(BlockThread(), memory, own);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
@@ -123,13 +124,13 @@ __global__ void __launch_bounds__(most_threads, device::unpacked_solve_blocks)
 template <class T>
 __global__ void __launch_bounds__(device::most_panel_threads, sizeof(T) == 4 ? 2 : 3)
     tiles_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info,
-                       device::Selection selection) {
+                       device::Selection selection, int parts) {
     extern __shared__ __align__(16) unsigned char raw[];
-    const SidesTile tile(b);
-    if (is_left(factors, selection, info, tile.number)) return;
-    const auto own = device::operand(triangle, factors[tile.number]);
+    const SystemPart part(parts);
+    if (is_left(factors, selection, info, part.number)) return;
+    const auto own = device::operand(triangle, factors[part.number]);
     const device::SolveTilesMemory<T> memory(raw);
-    device::cholesky_solve_tiles(BlockThread(), memory, own, sides_of(b, tile.number), tile.first);
+    device::cholesky_solve_tiles(BlockThread(), memory, own, sides_of(b, part.number), part.tiles);
 }
 
 template <int width, int sides, class T>
@@ -242,9 +243,10 @@ void solve_one_or_large(Stream stream, Triangle triangle, const BatchView<const 
             return solve_by_panels<narrow>(stream, triangle, factors, b, info, selection);
         }
     }
-    launch_block_each(stream, tiles_solve_kernel<T>, "tiles_solve_kernel", b.count() * SidesTile::count(b.shape()),
+    const int parts = parts_of_sides<T>(b.shape().cols(), true);
+    launch_block_each(stream, tiles_solve_kernel<T>, "tiles_solve_kernel", b.count() * parts,
                       device::panel_threads(n, device::lanes), device::SolveTilesMemory<T>::bytes(n), triangle, factors,
-                      b, info, selection);
+                      b, info, selection, parts);
 }
 
 template <class T>

@@ -125,8 +125,8 @@ BASALT_DEVICE void prefetch_panel(const Thread& thread, const CountedOperand& a,
 }
 
 /// The products with all columns to the left of the panel, whose first column is j. Warps whose rows lie above come
-/// here for the barriers.
-template <class Thread>
+/// here for the barriers. The compiler arranges the products with `at_once` tiles of columns together.
+template <int at_once, class Thread>
 BASALT_DEVICE void apply_finished_columns(const Thread& thread, const CholeskyTileMemory& memory,
                                           const CountedOperand& a, int j, TileRows (&c)[CholeskyTileMemory::tiles]) {
     constexpr int tile = CholeskyTileMemory::tile, tiles = CholeskyTileMemory::tiles, width = tiles * tile;
@@ -140,20 +140,25 @@ BASALT_DEVICE void apply_finished_columns(const Thread& thread, const CholeskyTi
         for (int i = 0; i < lane_rows; i += 2) load_finished(a, own, 0, i, x);
     }
     BASALT_ROLLED
-    for (int first = 0; first < j; first += tile) {
-        if (first % width == 0) {
+    for (int begin = 0; begin < j; begin += at_once * tile) {
+        if (begin % width == 0) {
             thread.sync();  // with these rows written and the others read
-            const int next = first + width;
+            const int next = begin + width;
             if (next < j) load_rows_of_square(thread, a, j, next, memory.rows_of_square(next / width));
         }
         if (!has_rows) continue;
         const TilePlace own(number_in_block(thread));
-        const double* const rows = memory.rows_of_square(first / width) + first % width * width;
+        const double* rows = memory.rows_of_square(begin / width) + begin % width * width;
         BASALT_UNROLL
-        for (int i = 0; i < lane_rows; i += 2) {  // two rows at once, so that x is loaded again where it was read
+        for (int k = 1; k <= at_once; ++k, rows += width * tile) {
             BASALT_UNROLL
-            for (int b = 0; b < tiles; ++b) multiply_rows<Sign::minus>(thread, own, x, i, rows + b * tile * tile, c[b]);
-            if (first + tile < j) load_finished(a, own, first + tile, i, x);
+            for (int i = 0; i < lane_rows; i += 2) {  // two rows at once, so that x is loaded again where it was read
+                BASALT_UNROLL
+                for (int b = 0; b < tiles; ++b) {
+                    multiply_rows<Sign::minus>(thread, own, x, i, rows + b * tile * tile, c[b]);
+                }
+                if (begin + k * tile < j) load_finished(a, own, begin + k * tile, i, x);
+            }
         }
     }
 }
@@ -258,7 +263,7 @@ BASALT_DEVICE void factor_tile(const Thread& thread, const CholeskyTileMemory& m
 }
 
 /// A := L in place. All threads of a block with a row each come here. Returns INFO.
-template <class Thread>
+template <int at_once, class Thread>
 BASALT_DEVICE int cholesky_factor_tiles(const Thread& thread, const CholeskyTileMemory& memory,
                                         const CountedOperand& a) {
     constexpr int tile = CholeskyTileMemory::tile, tiles = CholeskyTileMemory::tiles;
@@ -281,7 +286,7 @@ BASALT_DEVICE int cholesky_factor_tiles(const Thread& thread, const CholeskyTile
                 }
             }
         }
-        apply_finished_columns(thread, memory, a, j, c);
+        apply_finished_columns<at_once>(thread, memory, a, j, c);
         prefetch_panel(thread, a, j + tiles * tile);
         factor_tile<0>(thread, memory, a, j, c);
         factor_tile<1>(thread, memory, a, j, c);

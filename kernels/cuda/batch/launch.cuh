@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 
@@ -7,6 +8,7 @@
 
 #include "kernels/cuda/batch/lu_small.hpp"
 #include "kernels/cuda/batch/selection.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "kernels/cuda/batch/tile_rows.hpp"
 #include "kernels/cuda/common/block_thread.cuh"
 #include "kernels/cuda/common/launch.cuh"
@@ -102,22 +104,22 @@ __device__ device::RightSides<T> sides_of_block(const BatchView<T>& b) {
     return sides_of(b, blockIdx.x);
 }
 
-/// What a block solves whose kernel has one for each tile of right-hand sides (solve_tiles.hpp). Blocks of one system
-/// are neighbours, so that the second cache answers when they read its triangle.
-struct SidesTile {
-    Index number, first;  ///< of the system; of the sides
+/// Blocks that share a system's right-hand sides, a tile each in turn (solve_tiles.hpp). They are neighbours, so that
+/// the second cache answers when they read the triangle.
+struct SystemPart {
+    Index number;  ///< of the system
+    device::TilesOfSides tiles;
 
-    template <class T>
-    constexpr static Index count(const View<T>& sides) {
-        return (sides.cols() + device::tile_columns<T> - 1) / device::tile_columns<T>;
-    }
-    template <class T>
-    __device__ explicit SidesTile(const BatchView<T>& b) {
-        const auto tiles = static_cast<unsigned>(count(b.shape()));
-        number = blockIdx.x / tiles;
-        first = static_cast<Index>(blockIdx.x % tiles) * device::tile_columns<T>;
-    }
+    __device__ explicit SystemPart(int parts)
+        : number(blockIdx.x / static_cast<unsigned>(parts)),
+          tiles{static_cast<int>(blockIdx.x % static_cast<unsigned>(parts)), parts} {}
 };
+/// How many they are. Measured (decision 36): doubles gain by one for each tile where `worth_it`, floats lose.
+template <class T>
+int parts_of_sides(Index cols, bool worth_it) {
+    const Index tiles = (cols + device::tile_columns<T> - 1) / device::tile_columns<T>;
+    return sizeof(T) == 8 && worth_it ? static_cast<int>(std::min<Index>(tiles, 1024)) : 1;
+}
 
 /// INFO before the kernels of the classes: -1 of matrices that none has.
 template <class T>

@@ -124,14 +124,14 @@ __global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
 template <int most_threads, class T>
 __global__ void __launch_bounds__(most_threads, most_threads <= 256 ? 3 : 1)
     lu_tiles_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b, const Index* info,
-                          device::Selection selection) {
+                          device::Selection selection, int parts) {
     extern __shared__ __align__(16) unsigned char raw[];
-    const SidesTile tile(b);
-    if (is_left(factors, selection, info, tile.number)) return;
-    const auto own = device::whole(factors[tile.number]);
+    const SystemPart part(parts);
+    if (is_left(factors, selection, info, part.number)) return;
+    const auto own = device::whole(factors[part.number]);
     const device::SolveTilesMemory<T> memory(raw);
-    device::lu_solve_tiles(BlockThread(), memory, own, data_of(pivots, tile.number), sides_of(b, tile.number),
-                           tile.first);
+    device::lu_solve_tiles(BlockThread(), memory, own, data_of(pivots, part.number), sides_of(b, part.number),
+                           part.tiles);
 }
 
 template <class T>
@@ -218,10 +218,11 @@ void solve_lu_class(Stream stream, const BatchView<const T>& factors, const Batc
                     const BatchView<T>& b, const Index* info, const device::Selection& selection) {
     const int n = selection.most;
     if (!selection.small) {
-        const int threads = device::lu_block_threads(n);
+        // up to order 128 it would cost more that all follow the exchanges
+        const int threads = device::lu_block_threads(n), parts = parts_of_sides<T>(b.shape().cols(), n > 128);
         const auto kernel = threads <= 256 ? lu_tiles_solve_kernel<256, T> : lu_tiles_solve_kernel<512, T>;
-        return launch_block_each(stream, kernel, "lu_tiles_solve_kernel", b.count() * SidesTile::count(b.shape()),
-                                 threads, device::SolveTilesMemory<T>::bytes(n), factors, pivots, b, info, selection);
+        return launch_block_each(stream, kernel, "lu_tiles_solve_kernel", b.count() * parts, threads,
+                                 device::SolveTilesMemory<T>::bytes(n), factors, pivots, b, info, selection, parts);
     }
     with_small_shape<T>(n, [&](auto shape) {
         using Shape = decltype(shape);

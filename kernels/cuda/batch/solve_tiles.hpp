@@ -23,11 +23,17 @@ struct Strided {
     BASALT_DEVICE Strided transposed() const { return {a, across, down, n}; }
 };
 
+/// Tiles of a system's right-hand sides: every step-th one from tile `begin` on.
+struct TilesOfSides {
+    int begin, step;
+};
+
 /// Shared memory of a block: a tile of rows of X, twice, and a part for each warp, so that all distances are known to
 /// the compiler.
 template <class T>
 struct SolveTilesMemory {
     static constexpr int tile = tile_columns<T>;
+    static constexpr int elements_before_x = Chunk<T>::size;
     static constexpr int elements_of_x = SharedRows<T, tile>::elements(tile);
     static constexpr int columns_of_warp = sizeof(T) == 4 ? WarpColumns<T>::elements : 0;
     static constexpr int elements_of_warp = columns_of_warp + lanes * tile + 2 * lanes;
@@ -35,12 +41,19 @@ struct SolveTilesMemory {
     T* data;
 
     static std::size_t bytes(int n) {
-        return static_cast<std::size_t>(2 * elements_of_x + (n + lanes - 1) / lanes * elements_of_warp) * sizeof(T);
+        const int elements = elements_before_x + 2 * elements_of_x + (n + lanes - 1) / lanes * elements_of_warp;
+        return static_cast<std::size_t>(elements) * sizeof(T);
     }
     BASALT_DEVICE explicit SolveTilesMemory(void* raw) : data(static_cast<T*>(raw)) {}
 
-    BASALT_DEVICE SharedRows<T, tile> rows_of_x(int step) const { return {data + step % 2 * elements_of_x}; }
-    BASALT_DEVICE T* of_warp(int warp) const { return data + 2 * elements_of_x + warp * elements_of_warp; }
+    /// Of the tile of B's columns.
+    BASALT_DEVICE Index* first_column() const { return reinterpret_cast<Index*>(data); }
+    BASALT_DEVICE SharedRows<T, tile> rows_of_x(int step) const {
+        return {data + elements_before_x + step % 2 * elements_of_x};
+    }
+    BASALT_DEVICE T* of_warp(int warp) const {
+        return data + elements_before_x + 2 * elements_of_x + warp * elements_of_warp;
+    }
     /// A tile of columns of its rows; floats only.
     BASALT_DEVICE WarpColumns<T> columns(int warp) const { return {of_warp(warp)}; }
     /// Row i of the tiles on the diagonal, which are row-major.
@@ -95,7 +108,9 @@ template <Sweep sweep, Diagonal diagonal, Squares squares, class T>
 BASALT_DEVICE void solve_square(const SolveTilesMemory<T>& memory, const SharedRows<T, tile_columns<T>>& x, int first,
                                 int lane) {
     constexpr int tile = tile_columns<T>;
-    const T *const square = memory.square(first), *const reciprocals = memory.reciprocal(first);
+    const int begin =
+        sizeof(T) == 4 ? recomputed(first) : first;  // otherwise a kernel for floats spills, or for doubles
+    const T *const square = memory.square(begin), *const reciprocals = memory.reciprocal(begin);
     const auto column = x.column(0, lane);
     T value[tile];
     BASALT_UNROLL
@@ -224,34 +239,49 @@ BASALT_DEVICE void find_exchanged_rows(const Thread& thread, const SolveTilesMem
     thread.sync();
 }
 
-/// B := L^-T L^-1 B where the operand holds the factor L of A, for the tile of right-hand sides from `first` on.
+/// The tiles of B become X by solve(x). The number of a tile's first column lies
+/// in shared memory meanwhile, where it takes no registers.
+template <class T, class Thread, class Solve>
+BASALT_DEVICE void for_each_tile(const Thread& thread, const SolveTilesMemory<T>& memory, int n,
+                                 const RightSides<T>& right, TilesOfSides tiles, const Solve& solve) {
+    if (number_in_block(thread) == 0) *memory.first_column() = tiles.begin * tile_columns<T>;
+    thread.sync();
+    while (*memory.first_column() < right.cols) {
+        T x[lane_rows][Chunk<T>::size];
+        load_sides(thread, memory, n, right, *memory.first_column(), x);
+        thread.sync();  // with B read by all
+        solve(x);
+        store_sides(thread, n, right, *memory.first_column(), x);
+        thread.sync();
+        if (number_in_block(thread) == 0) *memory.first_column() += tiles.step * tile_columns<T>;
+        thread.sync();
+    }
+}
+
+/// B := L^-T L^-1 B where the operand holds the factor L of A, for these tiles of B's columns.
 template <class T, class Thread>
 BASALT_DEVICE void cholesky_solve_tiles(const Thread& thread, const SolveTilesMemory<T>& memory,
-                                        const Operand<const T>& a, const RightSides<T>& right, Index first) {
+                                        const Operand<const T>& a, const RightSides<T>& right, TilesOfSides tiles) {
     const Strided<T> l{a.a, a.down, a.across, a.n};
     load_squares(thread, memory, l);
     find_exchanged_rows(thread, memory, a.n, nullptr);
-    T x[lane_rows][Chunk<T>::size];
-    load_sides(thread, memory, a.n, right, first, x);
-    substitute_tiles<Sweep::forward, Diagonal::stored, Squares::own>(thread, memory, l, x);
-    substitute_tiles<Sweep::backward, Diagonal::stored, Squares::transposed>(thread, memory, l.transposed(), x);
-    store_sides(thread, a.n, right, first, x);
+    for_each_tile(thread, memory, a.n, right, tiles, [&](auto& x) {
+        substitute_tiles<Sweep::forward, Diagonal::stored, Squares::own>(thread, memory, l, x);
+        substitute_tiles<Sweep::backward, Diagonal::stored, Squares::transposed>(thread, memory, l.transposed(), x);
+    });
 }
 
-/// B := A^-1 B with the factors of A for the tile of right-hand sides from `first` on; `pivots` is null without
-/// pivoting.
+/// B := A^-1 B with the factors of A, for these tiles of B's columns; `pivots` is null without pivoting.
 template <class T, class Thread>
 BASALT_DEVICE void lu_solve_tiles(const Thread& thread, const SolveTilesMemory<T>& memory, const Whole<const T>& a,
-                                  const Index* pivots, const RightSides<T>& right, Index first) {
+                                  const Index* pivots, const RightSides<T>& right, TilesOfSides tiles) {
     const Strided<T> factors{a.a, 1, a.ld, a.rows};
     load_squares(thread, memory, factors);
     find_exchanged_rows(thread, memory, a.rows, pivots);
-    T x[lane_rows][Chunk<T>::size];
-    load_sides(thread, memory, a.rows, right, first, x);
-    thread.sync();  // with B read by all
-    substitute_tiles<Sweep::forward, Diagonal::unit, Squares::own>(thread, memory, factors, x);
-    substitute_tiles<Sweep::backward, Diagonal::stored, Squares::own>(thread, memory, factors, x);
-    store_sides(thread, a.rows, right, first, x);
+    for_each_tile(thread, memory, a.rows, right, tiles, [&](auto& x) {
+        substitute_tiles<Sweep::forward, Diagonal::unit, Squares::own>(thread, memory, factors, x);
+        substitute_tiles<Sweep::backward, Diagonal::stored, Squares::own>(thread, memory, factors, x);
+    });
 }
 
 }  // namespace basalt::cuda_detail::batch

@@ -133,7 +133,7 @@ BASALT_DEVICE void subtract_product(const Thread& thread, const LeftOperand<floa
                                     const WarpColumns<float>& columns, const SharedRows<float, columns_of_upper>& upper,
                                     int first, int from, float (&c)[lane_rows][tiles * 4]) {
     static_assert(Chunk<float>::size == lane_rows);
-    constexpr int size = Chunk<float>::size, at_once = tiles == 1 ? 2 : 4;  // more would take too many registers
+    constexpr int size = Chunk<float>::size, at_once = tiles == 1 ? 1 : 4;  // more would take too many registers
     const LanePart part(thread.lane);
     BASALT_ROLLED
     for (int k0 = 0; k0 < tile_columns<float>; k0 += at_once) {
