@@ -82,7 +82,7 @@ void check_panels(int n, int cols, Triangle triangle, int bad, Call call, bool b
     check_results(s, call, a, b, info);
 }
 
-template <int at_once>
+template <device::Registers registers>
 void check_factor_by_tiles(int n, Triangle triangle, int bad, bool backwards) {
     Systems<double> s(n, 1, 1, triangle, 0, bad);
     std::vector<double> a = s.a;
@@ -93,7 +93,7 @@ void check_factor_by_tiles(int n, Triangle triangle, int bad, bool backwards) {
         .run([&](const EmulatedBlock::Thread& thread) {
             const device::CholeskyTileMemory memory{reinterpret_cast<double*>(raw.data())};
             const int failed =
-                device::cholesky_factor_tiles<at_once>(thread, memory, device::CountedOperand(s.operand(a, 0)));
+                device::cholesky_factor_tiles<registers>(thread, memory, device::CountedOperand(s.operand(a, 0)));
             if (thread.warp == 0 && thread.lane == 0) info[0] = failed;
         });
     INFO("order " << n << ", pivot " << bad << " fails");
@@ -173,12 +173,12 @@ TEMPLATE_TEST_CASE("a block of threads factors and solves what its shared memory
 
 TEST_CASE("a block of threads factors doubles by tiles", "[kernels]") {
     for (const int n : {33, 47, 64, 65, 97, 129, 160, 256}) {
-        check_factor_by_tiles<2>(n, Triangle::lower, 0, n % 2 == 0);
-        check_factor_by_tiles<4>(n, Triangle::upper, 0, n % 2 == 1);
+        check_factor_by_tiles<device::Registers::few>(n, Triangle::lower, 0, n % 2 == 0);
+        check_factor_by_tiles<device::Registers::many>(n, Triangle::upper, 0, n % 2 == 1);
     }
     for (const int bad : {1, 9, 32, 33, 64, 70}) {
-        check_factor_by_tiles<2>(70, Triangle::lower, bad, bad % 2 == 0);
-        check_factor_by_tiles<4>(70, Triangle::upper, bad, bad % 2 == 1);
+        check_factor_by_tiles<device::Registers::few>(70, Triangle::lower, bad, bad % 2 == 0);
+        check_factor_by_tiles<device::Registers::many>(70, Triangle::upper, bad, bad % 2 == 1);
     }
 }
 
@@ -192,7 +192,8 @@ TEST_CASE("rows below an ill-conditioned tile are as accurate as by substitution
     int info = -1;
     EmulatedBlock(3, false).run([&](const EmulatedBlock::Thread& thread) {
         const device::CountedOperand own(device::Operand<double>{a.data(), 1, n, n});
-        const int failed = device::cholesky_factor_tiles<2>(thread, device::CholeskyTileMemory{raw.data()}, own);
+        const int failed =
+            device::cholesky_factor_tiles<device::Registers::few>(thread, device::CholeskyTileMemory{raw.data()}, own);
         if (thread.warp == 0 && thread.lane == 0) info = failed;
     });
     REQUIRE(info == 0);

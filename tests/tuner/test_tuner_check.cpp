@@ -143,7 +143,7 @@ void run_on_block(const Problem& problem, const Candidate& candidate, BatchData&
             if constexpr (sizeof(T) == sizeof(double)) {
                 const device::CholeskyTileMemory memory{reinterpret_cast<T*>(raw.data())};
                 const device::CountedOperand own_a(device::Operand<T>{a.a, 1, n, n});
-                own = device::cholesky_factor_tiles<2>(thread, memory, own_a);
+                own = device::cholesky_factor_tiles<device::Registers::few>(thread, memory, own_a);
             }
         } else if (problem.routine == Routine::qr) {
             const device::QrBlockMemory<T, width> memory(raw.data(), n);

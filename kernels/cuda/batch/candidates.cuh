@@ -92,7 +92,7 @@ __device__ void cholesky_in_block(const CandidateArguments& c) {
     if constexpr (residence == Residence::tiles && job == BatchJob::factor) {
         const CholeskyTileMemory memory{reinterpret_cast<T*>(raw)};
         const CountedOperand matrix(own.triangle(c));
-        own.report(c, thread.number == 0, cholesky_factor_tiles<2>(thread, memory, matrix));
+        own.report(c, thread.number == 0, cholesky_factor_tiles<Registers::few>(thread, memory, matrix));
     } else if constexpr (residence == Residence::tiles) {
         static_assert(job == BatchJob::solve, "the factor of the fused call lies in shared memory");
         cholesky_solve_tiles(thread, SolveTilesMemory<T>(raw), read_only(own.triangle(c)), own.right(c), {0, 1});

@@ -100,10 +100,10 @@ __global__ void __launch_bounds__(most_threads, device::tiles_factor_blocks(most
     tiles_factor_kernel(Triangle triangle, BatchView<T> a, Index* info, device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
     if (!is_taken(a, selection, blockIdx.x)) return;
+    constexpr auto registers = most_threads == 192 ? device::Registers::many : device::Registers::few;
     const device::CholeskyTileMemory memory{reinterpret_cast<T*>(raw)};
     const device::CountedOperand own(device::operand(triangle, a[blockIdx.x]));
-    const int failed =
-        device::cholesky_factor_tiles<device::tiles_factor_at_once(most_threads)>(BlockThread(), memory, own);
+    const int failed = device::cholesky_factor_tiles<registers>(BlockThread(), memory, own);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 

@@ -16,6 +16,10 @@
 /// operands too, so that results become left operands as they are.
 namespace basalt::cuda_detail::batch {
 
+/// Whether a thread has 128 registers or more. With few, fewer products are arranged together, and tiles that are not
+/// needed lie in shared memory for a while.
+enum class Registers { few, many };
+
 /// Shared memory of a block, which begins at an address that is a multiple of 16.
 struct CholeskyTileMemory {
     static constexpr int tile = 8, tiles = 4, width = tiles * tile;  ///< width: as many columns as a warp has rows
@@ -125,11 +129,12 @@ BASALT_DEVICE void prefetch_panel(const Thread& thread, const CountedOperand& a,
 }
 
 /// The products with all columns to the left of the panel, whose first column is j. Warps whose rows lie above come
-/// here for the barriers. The compiler arranges the products with `at_once` tiles of columns together.
-template <int at_once, class Thread>
+/// here for the barriers.
+template <Registers registers, class Thread>
 BASALT_DEVICE void apply_finished_columns(const Thread& thread, const CholeskyTileMemory& memory,
                                           const CountedOperand& a, int j, TileRows (&c)[CholeskyTileMemory::tiles]) {
     constexpr int tile = CholeskyTileMemory::tile, tiles = CholeskyTileMemory::tiles, width = tiles * tile;
+    constexpr int at_once = registers == Registers::few ? 2 : tiles;  // tiles of columns, without a branch between
     if (j == 0) return;
     const bool has_rows = thread.warp * lanes >= j;
     load_rows_of_square(thread, a, j, 0, memory.rows_of_square(0));
@@ -215,18 +220,19 @@ BASALT_DEVICE void park_tiles(const Thread& thread, const CholeskyTileMemory& me
 }
 
 /// Factors and stores tile b of the panel whose first column is j, and subtracts the products with it from later tiles.
-template <int b, class Thread>
+template <Registers registers, int b, class Thread>
 BASALT_DEVICE void factor_tile(const Thread& thread, const CholeskyTileMemory& memory, const CountedOperand& a, int j,
                                TileRows (&c)[CholeskyTileMemory::tiles]) {
     constexpr int tile = CholeskyTileMemory::tile, tiles = CholeskyTileMemory::tiles, width = tiles * tile;
     if (recomputed(j) + b * tile >= a.n) return;
     const bool has_rows = thread.warp * lanes >= j, has_square = thread.warp * lanes == j;
     if (has_square) {
-        park_tiles<Parking::in, b + 1>(thread, memory, c);
+        constexpr int parked = registers == Registers::few ? b + 1 : tiles;
+        park_tiles<Parking::in, parked>(thread, memory, c);
         const int failed = factor_diagonal_tile(thread, memory, c[b].value[b]);
         const bool first_lane = number_in_block(thread) % lanes == 0;
         if (first_lane && failed > 0 && *memory.failed() == 0) *memory.failed() = j + b * tile + failed;
-        park_tiles<Parking::out, b + 1>(thread, memory, c);
+        park_tiles<Parking::out, parked>(thread, memory, c);
     }
     thread.sync();
     const TilePlace own(number_in_block(thread));
@@ -263,7 +269,7 @@ BASALT_DEVICE void factor_tile(const Thread& thread, const CholeskyTileMemory& m
 }
 
 /// A := L in place. All threads of a block with a row each come here. Returns INFO.
-template <int at_once, class Thread>
+template <Registers registers, class Thread>
 BASALT_DEVICE int cholesky_factor_tiles(const Thread& thread, const CholeskyTileMemory& memory,
                                         const CountedOperand& a) {
     constexpr int tile = CholeskyTileMemory::tile, tiles = CholeskyTileMemory::tiles;
@@ -286,12 +292,12 @@ BASALT_DEVICE int cholesky_factor_tiles(const Thread& thread, const CholeskyTile
                 }
             }
         }
-        apply_finished_columns<at_once>(thread, memory, a, j, c);
+        apply_finished_columns<registers>(thread, memory, a, j, c);
         prefetch_panel(thread, a, j + tiles * tile);
-        factor_tile<0>(thread, memory, a, j, c);
-        factor_tile<1>(thread, memory, a, j, c);
-        factor_tile<2>(thread, memory, a, j, c);
-        factor_tile<3>(thread, memory, a, j, c);
+        factor_tile<registers, 0>(thread, memory, a, j, c);
+        factor_tile<registers, 1>(thread, memory, a, j, c);
+        factor_tile<registers, 2>(thread, memory, a, j, c);
+        factor_tile<registers, 3>(thread, memory, a, j, c);
         thread.sync();
     }
     return *memory.failed();

@@ -60,7 +60,7 @@ BASALT_DEVICE void apply_finished_panel(const Thread& thread, const LuTileMemory
             columns.store(part, l);
         }
         thread.sync();
-        subtract_product<LuTileMemory<T>::tiles>(thread, l, columns, memory.upper(), first, 0, rows.c);
+        subtract_product<LuTileMemory<T>::tiles, 4>(thread, l, columns, memory.upper(), first, 0, rows.c);
     }
 }
 
@@ -135,8 +135,8 @@ BASALT_DEVICE void factor_tile(const Thread& thread, const LuTileMemory<T>& memo
     if constexpr (sizeof(T) == 8)
         l = memory.columns_of(number_in_block(thread) / lanes).left_operand(LanePart(number_in_block(thread) % lanes));
     thread.sync();
-    subtract_product<tiles>(thread, l, memory.columns_of(number_in_block(thread) / lanes), memory.upper(), first, b + 1,
-                            rows.c);
+    subtract_product<tiles, 4>(thread, l, memory.columns_of(number_in_block(thread) / lanes), memory.upper(), first,
+                               b + 1, rows.c);
 }
 
 /// Rows begin .. end of shared memory to the same rows of the panel of A whose first column is j. `begin` is a multiple

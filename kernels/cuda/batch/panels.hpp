@@ -28,8 +28,6 @@ constexpr int most_panel_factor = 112;
 constexpr int tiles_factor_bound(int threads) { return threads <= 128 ? 128 : threads <= 192 ? 192 : 256; }
 /// Least number of its blocks on a multiprocessor: more warps are worth more than more registers for each thread.
 constexpr int tiles_factor_blocks(int bound) { return bound <= 128 ? 4 : 2; }
-/// Tiles of finished columns that are multiplied without a branch between them: as many as registers allow.
-constexpr int tiles_factor_at_once(int bound) { return bound == 192 ? 4 : 2; }
 /// Whether orders above 32 are factored and solved in one kernel in less time than in two, where the factor is kept.
 template <class T>
 constexpr bool one_kernel_is_faster(Index n, Index sides) {

@@ -129,8 +129,9 @@ BASALT_DEVICE void solve_square(const SolveTilesMemory<T>& memory, const SharedR
     for (int d = 0; d < tile; ++d) *column.at(d) = value[d];
 }
 
-/// x := T^-1 x for a triangle T of A, the lower one forward and the upper one backward.
-template <Sweep sweep, Diagonal diagonal, Squares squares, class T, class Thread>
+/// x := T^-1 x for a triangle T of A, the lower one forward and the upper one backward, with `at_once` columns of it
+/// (subtract_product()).
+template <Sweep sweep, Diagonal diagonal, Squares squares, int at_once, class T, class Thread>
 BASALT_DEVICE void substitute_tiles(const Thread& thread, const SolveTilesMemory<T>& memory, const Strided<T>& a,
                                     T (&x)[lane_rows][Chunk<T>::size]) {
     constexpr int size = Chunk<T>::size, tile = tile_columns<T>;
@@ -173,7 +174,7 @@ BASALT_DEVICE void substitute_tiles(const Thread& thread, const SolveTilesMemory
             BASALT_UNROLL
             for (int e = 0; e < size; ++e) rest[i][e] = x[i][e];
         }
-        subtract_product<1>(thread, l, columns, shared, 0, 0, rest);
+        subtract_product<1, at_once>(thread, l, columns, shared, 0, 0, rest);
         thread.sync_warp();  // with the columns read
         BASALT_UNROLL
         for (int i = 0; i < lane_rows; ++i) {  // solved rows stay, whatever zero times infinity is
@@ -266,8 +267,8 @@ BASALT_DEVICE void cholesky_solve_tiles(const Thread& thread, const SolveTilesMe
     load_squares(thread, memory, l);
     find_exchanged_rows(thread, memory, a.n, nullptr);
     for_each_tile(thread, memory, a.n, right, tiles, [&](auto& x) {
-        substitute_tiles<Sweep::forward, Diagonal::stored, Squares::own>(thread, memory, l, x);
-        substitute_tiles<Sweep::backward, Diagonal::stored, Squares::transposed>(thread, memory, l.transposed(), x);
+        substitute_tiles<Sweep::forward, Diagonal::stored, Squares::own, 4>(thread, memory, l, x);
+        substitute_tiles<Sweep::backward, Diagonal::stored, Squares::transposed, 4>(thread, memory, l.transposed(), x);
     });
 }
 
@@ -278,9 +279,10 @@ BASALT_DEVICE void lu_solve_tiles(const Thread& thread, const SolveTilesMemory<T
     const Strided<T> factors{a.a, 1, a.ld, a.rows};
     load_squares(thread, memory, factors);
     find_exchanged_rows(thread, memory, a.rows, pivots);
+    // with more columns of floats at once, the kernel would spill
     for_each_tile(thread, memory, a.rows, right, tiles, [&](auto& x) {
-        substitute_tiles<Sweep::forward, Diagonal::unit, Squares::own>(thread, memory, factors, x);
-        substitute_tiles<Sweep::backward, Diagonal::stored, Squares::own>(thread, memory, factors, x);
+        substitute_tiles<Sweep::forward, Diagonal::unit, Squares::own, 1>(thread, memory, factors, x);
+        substitute_tiles<Sweep::backward, Diagonal::stored, Squares::own, 1>(thread, memory, factors, x);
     });
 }
 

@@ -109,8 +109,9 @@ struct WarpColumns {
 };
 
 /// c -= L U for the tiles of columns from `from` on. U are rows of `upper` from row `first` on, as many as a tile has
-/// columns. Doubles take L from `l`, floats from `columns`, where the warp has put it. All lanes of the warp come here.
-template <int tiles, int columns_of_upper, class Thread>
+/// columns. Doubles take L from `l`, floats from `columns`, where the warp has put it, and `at_once` columns of it
+/// without a branch between them. All lanes of the warp come here.
+template <int tiles, int at_once, int columns_of_upper, class Thread>
 BASALT_DEVICE void subtract_product(const Thread& thread, const LeftOperand<double>& l,
                                     const WarpColumns<double>& /*columns*/,
                                     const SharedRows<double, columns_of_upper>& upper, int first, int from,
@@ -128,12 +129,12 @@ BASALT_DEVICE void subtract_product(const Thread& thread, const LeftOperand<doub
         }
     }
 }
-template <int tiles, int columns_of_upper, class Thread>
+template <int tiles, int at_once, int columns_of_upper, class Thread>
 BASALT_DEVICE void subtract_product(const Thread& thread, const LeftOperand<float>& /*l*/,
                                     const WarpColumns<float>& columns, const SharedRows<float, columns_of_upper>& upper,
                                     int first, int from, float (&c)[lane_rows][tiles * 4]) {
     static_assert(Chunk<float>::size == lane_rows);
-    constexpr int size = Chunk<float>::size, at_once = tiles == 1 ? 1 : 4;  // more would take too many registers
+    constexpr int size = Chunk<float>::size;
     const LanePart part(thread.lane);
     BASALT_ROLLED
     for (int k0 = 0; k0 < tile_columns<float>; k0 += at_once) {
