@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/triangle_shape.hpp"
 
 namespace basalt::tuner {
@@ -77,6 +78,11 @@ std::string source_of(const Problem& problem, const Candidate& candidate) {
     std::string body;
     if (candidate.residence == Residence::lanes) {
         body = fmt::format("{}_in_lanes<{}, {}, {}, {}>", routine, job, candidate.width, candidate.threads, number);
+    } else if (problem.routine == Routine::cholesky && problem.job == BatchJob::factor &&
+               candidate.residence == Residence::tiles) {
+        const auto registers = device::tiles_factor_registers(candidate.bound, candidate.resident_blocks);
+        body = fmt::format("cholesky_by_tiles<Registers::{}, {}>", registers == device::Registers::few ? "few" : "many",
+                           number);
     } else if (problem.routine == Routine::qr) {
         body = fmt::format("qr_in_block<{}, {}, {}, {}>", job, candidate.width, candidate.bound / 32, number);
     } else {

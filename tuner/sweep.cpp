@@ -46,7 +46,7 @@ CompileJob job_of(const Pending& pending, const std::string& architecture) {
     return {source_of(pending.problem, pending.candidate), compiler_options(pending.candidate, architecture)};
 }
 
-/// Kernels that spill are not timed. Those by tiles have to keep a few numbers in local memory, which are needed once a
+/// Kernels that spill are not timed. Those by tiles may keep a few numbers in local memory, which are needed once a
 /// panel.
 bool spills(const Candidate& candidate, const Compiled& compiled) {
     return compiled.spill_bytes > 0 && candidate.residence != Residence::tiles;

@@ -30,7 +30,8 @@ struct RaceOptions {
     void add_to(CommandLine& app) {
         app.add_option("--n", n, "orders").list().range(Index{1}, most);
         app.add_option("--precision", precision, "s, d or both").one_of({"s", "d", "both"});
-        app.add_flag("--no-vendor", no_vendor, "only our own kernels; records nothing");
+        app.add_flag("--no-vendor", no_vendor,
+                     "only our own kernels, compared with the first of them; records nothing");
         app.add_option("--json", json, "append records to this file; - for standard output");
     }
     bool in_single() const { return precision != "d"; }
@@ -70,7 +71,7 @@ struct Contestant {
     std::function<void(Index)> run;  ///< on batch r
     std::string routine = {};        ///< in records; empty: is not recorded
     bool from_factors = false;
-    bool of_vendor = false;
+    bool of_vendor = false;          ///< left out with --no-vendor
     double share = 1;                ///< of a batch that run() takes: its time is scaled up
     std::vector<double> times = {};  ///< milliseconds
     double difference = 0;           ///< of its results from those of the first contestant

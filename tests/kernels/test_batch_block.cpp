@@ -82,38 +82,45 @@ void check_panels(int n, int cols, Triangle triangle, int bad, Call call, bool b
     check_results(s, call, a, b, info);
 }
 
+/// INFO of the only system.
 template <device::Registers registers>
-void check_factor_by_tiles(int n, Triangle triangle, int bad, bool backwards) {
-    Systems<double> s(n, 1, 1, triangle, 0, bad);
-    std::vector<double> a = s.a;
-    std::vector<int> info{-1};
+int factor_by_tiles(const Systems<double>& s, std::vector<double>& a, bool backwards) {
+    int info = -1;
     std::vector<device::Chunk<double>> raw(device::CholeskyTileMemory::bytes() / 16 + 1);
     for (auto& chunk : raw) std::fill(std::begin(chunk.value), std::end(chunk.value), unread<double>);
-    EmulatedBlock(device::panel_threads(n, device::lanes) / device::lanes, backwards)
+    EmulatedBlock(device::panel_threads(s.n, device::lanes) / device::lanes, backwards)
         .run([&](const EmulatedBlock::Thread& thread) {
             const device::CholeskyTileMemory memory{reinterpret_cast<double*>(raw.data())};
             const int failed =
                 device::cholesky_factor_tiles<registers>(thread, memory, device::CountedOperand(s.operand(a, 0)));
-            if (thread.warp == 0 && thread.lane == 0) info[0] = failed;
+            if (thread.number == 0) info = failed;
         });
+    return info;
+}
+
+template <device::Registers registers>
+void check_factor_by_tiles(int n, Triangle triangle, int bad, bool backwards) {
+    const Systems<double> s(n, 1, 1, triangle, 0, bad);
+    std::vector<double> a = s.a;
+    const std::vector<int> info{factor_by_tiles<registers>(s, a, backwards)};
     INFO("order " << n << ", pivot " << bad << " fails");
     check_results(s, Call::factor, a, s.b, info);
 }
 
 template <class T>
-void check_solve_by_tiles(int n, int cols, Triangle triangle, bool backwards) {
+void check_solve_by_tiles(int n, int cols, int parts, Triangle triangle, bool backwards) {
     Systems<T> s(n, 1, cols, triangle, 0, 0);
     std::vector<T> a = s.l, b = s.b;
     const std::size_t bytes = device::SolveTilesMemory<T>::bytes(n);
     std::vector<device::Chunk<T>> raw(bytes / 16 + 1);
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < parts; ++part) {
         for (auto& chunk : raw) std::fill(std::begin(chunk.value), std::end(chunk.value), unread<T>);
         EmulatedBlock(device::panel_threads(n, device::lanes) / device::lanes, backwards)
             .run([&](const EmulatedBlock::Thread& thread) {
                 const auto own = s.operand(a, 0);
                 device::cholesky_solve_tiles(thread, device::SolveTilesMemory<T>(raw.data()),
                                              device::Operand<const T>{own.a, own.down, own.across, own.n},
-                                             s.right(b, 0), {part, 2});
+                                             s.right(b, 0), {part, parts});
             });
     }
     INFO("order " << n << ", " << cols << " right-hand sides");
@@ -211,8 +218,9 @@ TEST_CASE("rows below an ill-conditioned tile are as accurate as by substitution
 
 TEMPLATE_TEST_CASE("a block of threads solves for a tile of right-hand sides at once", "[kernels]", float, double) {
     for (const int n : {33, 40, 64, 96, 131}) {
-        check_solve_by_tiles<TestType>(n, 2, Triangle::lower, n % 2 == 0);
-        check_solve_by_tiles<TestType>(n, 19, Triangle::upper, n % 2 == 1);
+        check_solve_by_tiles<TestType>(n, 2, 2, Triangle::lower, n % 2 == 0);
+        check_solve_by_tiles<TestType>(n, 50, 1, Triangle::upper, n % 2 == 1);
+        check_solve_by_tiles<TestType>(n, 19, 2, Triangle::upper, n % 2 == 0);
     }
 }
 
@@ -220,8 +228,8 @@ TEMPLATE_TEST_CASE("pivots of any size have their roots with a row to a lane", "
     using T = TestType;
     using Limits = std::numeric_limits<T>;
     using Shape = device::SmallShape<T, 4>;
-    for (const T pivot :
-         {Limits::denorm_min(), Limits::min() / 4, Limits::min(), T{2}, Limits::max() / 3, Limits::max()}) {
+    for (const T pivot : {Limits::denorm_min(), Limits::min() / 4, Limits::min(), T{2}, Limits::max() / 3,
+                          Limits::max(), Limits::infinity()}) {
         T a = pivot;
         int failed = -1;
         std::vector<device::SmallColumns<T, Shape>> memory(Shape::in_warp);
@@ -235,6 +243,14 @@ TEMPLATE_TEST_CASE("pivots of any size have their roots with a row to a lane", "
         });
         INFO(pivot);
         CHECK(failed == 0);
-        CHECK(std::abs(a - std::sqrt(pivot)) <= 4 * Limits::epsilon() * std::sqrt(pivot));
+        if (pivot <= Limits::max()) CHECK(std::abs(a - std::sqrt(pivot)) <= 4 * Limits::epsilon() * std::sqrt(pivot));
     }
+}
+
+TEST_CASE("an infinite last pivot of tiles does not fail, and neither does the padding", "[kernels]") {
+    constexpr int n = 70;
+    Systems<double> s(n, 1, 1, Triangle::lower, 0, 0);
+    std::vector<double> a = s.a;
+    *s.operand(a, 0).at(n - 1, n - 1) = std::numeric_limits<double>::infinity();
+    CHECK(factor_by_tiles<device::Registers::few>(s, a, false) == 0);
 }

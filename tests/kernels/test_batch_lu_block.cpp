@@ -195,17 +195,18 @@ int factor_by_tiles(View<T> a, std::vector<Index>& pivots, bool backwards) {
 
 template <class T>
 void check_lu_tiles(int n, int singular, LuCall call, bool backwards) {
-    LuSystems<T> s(n, 1, 19, singular, call != LuCall::unpivoted);
+    const int parts = backwards ? 1 : 2;
+    LuSystems<T> s(n, 1, 35, singular, call != LuCall::unpivoted);
     INFO("order " << n << ", call " << static_cast<int>(call) << (singular > 0 ? ", singular" : ""));
     if (call == LuCall::solve) {
-        for (int part = 0; part < 2; ++part) {
+        for (int part = 0; part < parts; ++part) {
             auto raw = unread_memory<T>(device::SolveTilesMemory<T>::bytes(n));
             EmulatedBlock(device::lu_block_threads(n) / device::lanes, backwards)
                 .run([&](const EmulatedBlock::Thread& thread) {
                     const auto own = device::whole(s.factors[0]);
                     device::lu_solve_tiles(thread, device::SolveTilesMemory<T>(raw.data()),
                                            device::Whole<const T>{own.a, own.ld, own.rows, own.cols}, s.pivots.data(),
-                                           right_of(s.b, 0), {part, 2});
+                                           right_of(s.b, 0), {part, parts});
                 });
         }
         return check_near(s.b, s.x, s.info, false);

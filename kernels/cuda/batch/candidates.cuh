@@ -84,17 +84,24 @@ __device__ void cholesky_in_lanes(const CandidateArguments& c) {
     }
 }
 
+/// T is double.
+template <Registers registers, class T>
+__device__ void cholesky_by_tiles(const CandidateArguments& c) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    const WarpThread thread;
+    const CandidatePlace<T> own(c, blockIdx.x);
+    const CholeskyTileMemory memory{reinterpret_cast<T*>(raw)};
+    const CountedOperand matrix(own.triangle(c));
+    own.report(c, thread.number == 0, cholesky_factor_tiles<registers>(thread, memory, matrix));
+}
+
 template <BatchJob job, Residence residence, int width, class T>
 __device__ void cholesky_in_block(const CandidateArguments& c) {
     extern __shared__ __align__(16) unsigned char raw[];
     const WarpThread thread;
     const CandidatePlace<T> own(c, blockIdx.x);
-    if constexpr (residence == Residence::tiles && job == BatchJob::factor) {
-        const CholeskyTileMemory memory{reinterpret_cast<T*>(raw)};
-        const CountedOperand matrix(own.triangle(c));
-        own.report(c, thread.number == 0, cholesky_factor_tiles<Registers::few>(thread, memory, matrix));
-    } else if constexpr (residence == Residence::tiles) {
-        static_assert(job == BatchJob::solve, "the factor of the fused call lies in shared memory");
+    if constexpr (residence == Residence::tiles) {
+        static_assert(job == BatchJob::solve, "cholesky_by_tiles() factors");
         cholesky_solve_tiles(thread, SolveTilesMemory<T>(raw), read_only(own.triangle(c)), own.right(c), {0, 1});
     } else {
         const PanelMemory<T, width> memory(raw, padded_order(c.rows, width), job == BatchJob::factor ? 0 : 1);

@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(most_threads, device::tiles_factor_blocks(most
     tiles_factor_kernel(Triangle triangle, BatchView<T> a, Index* info, device::Selection selection) {
     extern __shared__ __align__(16) unsigned char raw[];
     if (!is_taken(a, selection, blockIdx.x)) return;
-    constexpr auto registers = most_threads == 192 ? device::Registers::many : device::Registers::few;
+    constexpr auto registers = device::tiles_factor_registers(most_threads, device::tiles_factor_blocks(most_threads));
     const device::CholeskyTileMemory memory{reinterpret_cast<T*>(raw)};
     const device::CountedOperand own(device::operand(triangle, a[blockIdx.x]));
     const int failed = device::cholesky_factor_tiles<registers>(BlockThread(), memory, own);
@@ -120,7 +120,8 @@ __global__ void __launch_bounds__(most_threads, device::unpacked_solve_blocks)
     device::load_solve_panels<device::Residence::global, width, 1>(BlockThread(), memory, own, sides_of_block(b));
 }
 
-/// For several, or for large matrices. With 80 registers the one for floats would spill.
+/// For several, or for large matrices, of which each has `parts` blocks. With 80 registers the one for floats would
+/// spill.
 template <class T>
 __global__ void __launch_bounds__(device::most_panel_threads, sizeof(T) == 4 ? 2 : 3)
     tiles_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info,
@@ -243,7 +244,7 @@ void solve_one_or_large(Stream stream, Triangle triangle, const BatchView<const 
             return solve_by_panels<narrow>(stream, triangle, factors, b, info, selection);
         }
     }
-    const int parts = parts_of_sides<T>(b.shape().cols(), true);
+    const int parts = parts_of_sides(b, true);
     launch_block_each(stream, tiles_solve_kernel<T>, "tiles_solve_kernel", b.count() * parts,
                       device::panel_threads(n, device::lanes), device::SolveTilesMemory<T>::bytes(n), triangle, factors,
                       b, info, selection, parts);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/tile_rows.hpp"
 
 /// Cholesky of larger orders in double precision, on tensor cores: a matrix in a block, left-looking by panels of 32
@@ -16,19 +17,17 @@
 /// operands too, so that results become left operands as they are.
 namespace basalt::cuda_detail::batch {
 
-/// Whether a thread has 128 registers or more. With few, fewer products are arranged together, and tiles that are not
-/// needed lie in shared memory for a while.
-enum class Registers { few, many };
-
 /// Shared memory of a block, which begins at an address that is a multiple of 16.
 struct CholeskyTileMemory {
     static constexpr int tile = 8, tiles = 4, width = tiles * tile;  ///< width: as many columns as a warp has rows
     static constexpr int square = tile * tile, operand = width * width;
-    static constexpr int parked = (tiles - 1) * lane_rows * 2;  ///< of a lane
+    static constexpr int parked_by_lane = (tiles - 1) * lane_rows * 2;  ///< elements
 
     double* data;
 
-    static constexpr std::size_t bytes() { return (3 * square + 2 * operand + parked * lanes) * sizeof(double) + 16; }
+    static constexpr std::size_t bytes() {
+        return (3 * square + 2 * operand + parked_by_lane * lanes) * sizeof(double) + 16;
+    }
 
     /// Two columns of the tile on the diagonal, before they are scaled.
     BASALT_DEVICE double* columns() const { return data; }
@@ -41,7 +40,9 @@ struct CholeskyTileMemory {
     BASALT_DEVICE double* rows_of_square(int turn) const { return data + 3 * square + turn % 2 * operand; }
     /// What a warp does not need while it factors a tile on the diagonal: element k of a lane at [k * lanes + lane].
     BASALT_DEVICE double* parked_elements() const { return data + 3 * square + 2 * operand; }
-    BASALT_DEVICE int* failed() const { return reinterpret_cast<int*>(parked_elements() + parked * lanes); }  ///< INFO
+    BASALT_DEVICE int* failed() const {
+        return reinterpret_cast<int*>(parked_elements() + parked_by_lane * lanes);
+    }  ///< INFO
 };
 
 static_assert(CholeskyTileMemory::width == lanes);
@@ -62,9 +63,9 @@ struct TileRows {
     double value[lane_rows][2];
 };
 
-/// C += X Y^T or C -= X Y^T for a tile of columns, in rows i and i + 1 of each lane, or in all. Y has a row for each
-/// column: element (i, j) at [i * 8 + j].
 enum class Sign { plus, minus };
+/// C += X Y^T or C -= X Y^T for a tile of columns, in each lane's rows i and i + 1. Y has a row for each column:
+/// element (i, j) at [i * 8 + j].
 template <Sign sign, class Thread>
 BASALT_DEVICE void multiply_rows(const Thread& thread, LanePart part, const TileRows& x, int i, const double* y,
                                  TileRows& c) {
@@ -74,6 +75,7 @@ BASALT_DEVICE void multiply_rows(const Thread& thread, LanePart part, const Tile
                       factor * x.value[i + 1][0], factor * x.value[i][1], factor * x.value[i + 1][1], u.value[0],
                       u.value[1]);
 }
+/// The same in all rows of the warp.
 template <Sign sign, class Thread>
 BASALT_DEVICE void multiply_tile(const Thread& thread, LanePart part, const TileRows& x, const double* y, TileRows& c) {
     BASALT_UNROLL
@@ -198,21 +200,20 @@ BASALT_DEVICE int factor_diagonal_tile(const Thread& thread, const CholeskyTileM
 }
 
 /// Tiles of C from `first` on, which the warp does not need for a while, to shared memory or back.
-enum class Parking { in, out };
-template <Parking parking, int first, class Thread>
+template <Transfer transfer, int first, class Thread>
 BASALT_DEVICE void park_tiles(const Thread& thread, const CholeskyTileMemory& memory,
                               TileRows (&c)[CholeskyTileMemory::tiles]) {
-    double* parked = memory.parked_elements() + number_in_block(thread) % lanes;
+    double* element = memory.parked_elements() + number_in_block(thread) % lanes;
     BASALT_UNROLL
     for (int b = first; b < CholeskyTileMemory::tiles; ++b) {
         BASALT_UNROLL
         for (int i = 0; i < lane_rows; ++i) {
             BASALT_UNROLL
-            for (int e = 0; e < 2; ++e, parked += lanes) {
-                if (parking == Parking::in) {
-                    *parked = c[b].value[i][e];
+            for (int e = 0; e < 2; ++e, element += lanes) {
+                if constexpr (transfer == Transfer::to_shared) {
+                    *element = c[b].value[i][e];
                 } else {
-                    c[b].value[i][e] = *parked;
+                    c[b].value[i][e] = *element;
                 }
             }
         }
@@ -227,12 +228,12 @@ BASALT_DEVICE void factor_tile(const Thread& thread, const CholeskyTileMemory& m
     if (recomputed(j) + b * tile >= a.n) return;
     const bool has_rows = thread.warp * lanes >= j, has_square = thread.warp * lanes == j;
     if (has_square) {
-        constexpr int parked = registers == Registers::few ? b + 1 : tiles;
-        park_tiles<Parking::in, parked>(thread, memory, c);
+        constexpr int first_parked = registers == Registers::few ? b + 1 : tiles;
+        park_tiles<Transfer::to_shared, first_parked>(thread, memory, c);
         const int failed = factor_diagonal_tile(thread, memory, c[b].value[b]);
         const bool first_lane = number_in_block(thread) % lanes == 0;
         if (first_lane && failed > 0 && *memory.failed() == 0) *memory.failed() = j + b * tile + failed;
-        park_tiles<Parking::out, parked>(thread, memory, c);
+        park_tiles<Transfer::from_shared, first_parked>(thread, memory, c);
     }
     thread.sync();
     const TilePlace own(number_in_block(thread));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <limits>
 
 #include <basalt/triangle.hpp>
@@ -10,7 +9,7 @@
 #include "kernels/cuda/common/device_code.hpp"
 
 /// Cholesky of many small matrices, written without CUDA so that a test can run it on the host: `Thread` is a thread of
-/// a block (`warp`, `warps`, `lane`, `sync()`, `sync_warp()`, `from_lane()`, `reciprocal_root_estimate()`).
+/// a block (`number`, `warp`, `warps`, `lane`, `sync()`, `sync_warp()`, `from_lane()`, `reciprocal_root_estimate()`).
 ///
 /// Threads are rows, with columns of a row in registers, after Kurzak, Anzt, Gates, Dongarra, "Implementation and
 /// Tuning of Batched Cholesky Factorization and Solve for NVIDIA GPUs". Orders are padded with the identity, so that
@@ -82,14 +81,17 @@ BASALT_DEVICE T normal_reciprocal(const Thread& thread, T x) {
     return z + z * (T{1} - x * z);
 }
 
-/// 1 / sqrt(x), with a relative error of about one rounding; NaN where x is not a finite number above zero.
+/// 1 / sqrt(x), with a relative error of about one rounding; zero for infinity, infinity for zero, and NaN below.
 template <class T, class Thread>
 BASALT_DEVICE T reciprocal_root(const Thread& thread, T x) {
     constexpr T root_of_scale = sizeof(T) == 8 ? T{0x1p30} : T{0x1p14};  // the scale makes denormal numbers normal
     if (x >= std::numeric_limits<T>::min() && x <= std::numeric_limits<T>::max()) {
         return normal_reciprocal_root(thread, x);
     }
-    return root_of_scale * normal_reciprocal_root(thread, root_of_scale * root_of_scale * x);
+    const T scaled = root_of_scale * root_of_scale * x;
+    const bool denormal = x > T{0} && x < T{1};
+    return root_of_scale *
+           (denormal ? normal_reciprocal_root(thread, scaled) : thread.reciprocal_root_estimate(scaled));
 }
 
 enum class SquareRows { here, elsewhere };

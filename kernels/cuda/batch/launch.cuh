@@ -84,28 +84,31 @@ struct LanePlace {
     }
 };
 
-/// Of a matrix, that of the block or another: what belongs to it, or null, and its right-hand sides.
+/// What belongs to matrix `number`, or null.
 template <class T>
 __device__ T* data_of(const BatchView<T>& batch, Index number) {
     return batch.count() > 0 ? batch[number].data() : nullptr;
 }
+/// What belongs to the block's own matrix, or null.
 template <class T>
 __device__ T* data_of_block(const BatchView<T>& batch) {
     return data_of(batch, blockIdx.x);
 }
+/// Right-hand sides of matrix `number`, or none.
 template <class T>
 __device__ device::RightSides<T> sides_of(const BatchView<T>& b, Index number) {
     if (b.count() == 0) return {nullptr, 1, 0};
     const View<T> own = b[number];
     return {own.data(), own.col_stride(), b.shape().cols()};
 }
+/// Those of the block's own matrix.
 template <class T>
 __device__ device::RightSides<T> sides_of_block(const BatchView<T>& b) {
     return sides_of(b, blockIdx.x);
 }
 
-/// Blocks that share a system's right-hand sides, a tile each in turn (solve_tiles.hpp). They are neighbours, so that
-/// the second cache answers when they read the triangle.
+/// What a block solves where `parts` blocks share the right-hand sides of each system, tiles in turn (solve_tiles.hpp).
+/// Blocks of one system are neighbours, so that the second cache answers when they read its triangle.
 struct SystemPart {
     Index number;  ///< of the system
     device::TilesOfSides tiles;
@@ -114,11 +117,13 @@ struct SystemPart {
         : number(blockIdx.x / static_cast<unsigned>(parts)),
           tiles{static_cast<int>(blockIdx.x % static_cast<unsigned>(parts)), parts} {}
 };
-/// How many they are. Measured (decision 36): doubles gain by one for each tile where `worth_it`, floats lose.
+/// How many blocks share a system. A block for each tile is faster in double precision where `gains` says so, and
+/// slower in single precision (decision 36). Of a list many blocks leave at once, so there it is one.
 template <class T>
-int parts_of_sides(Index cols, bool worth_it) {
-    const Index tiles = (cols + device::tile_columns<T> - 1) / device::tile_columns<T>;
-    return sizeof(T) == 8 && worth_it ? static_cast<int>(std::min<Index>(tiles, 1024)) : 1;
+int parts_of_sides(const BatchView<T>& b, bool gains) {
+    if (sizeof(T) == 4 || !gains || !b.uniform() || b.shape().cols() == 0) return 1;
+    const Index tiles = (b.shape().cols() + device::tile_columns<T> - 1) / device::tile_columns<T>;
+    return static_cast<int>(std::min(tiles, std::max<Index>(1, most_blocks_x / b.count())));
 }
 
 /// INFO before the kernels of the classes: -1 of matrices that none has.
@@ -177,7 +182,7 @@ std::size_t most_batch_shared(Stream stream) {
     return static_cast<std::size_t>(bytes);
 }
 
-/// `count` blocks, each with as much shared memory as the shape of its matrix needs.
+/// `count` blocks of as many threads and bytes of shared memory each.
 template <class... Parameters, class... A>
 void launch_block_each(Stream stream, void (*kernel)(Parameters...), const char* name, Index count, int threads,
                        std::size_t bytes, const A&... arguments) {

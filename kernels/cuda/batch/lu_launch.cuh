@@ -218,8 +218,8 @@ void solve_lu_class(Stream stream, const BatchView<const T>& factors, const Batc
                     const BatchView<T>& b, const Index* info, const device::Selection& selection) {
     const int n = selection.most;
     if (!selection.small) {
-        // up to order 128 it would cost more that all follow the exchanges
-        const int threads = device::lu_block_threads(n), parts = parts_of_sides<T>(b.shape().cols(), n > 128);
+        // Every block follows the exchanges of rows, which takes too long beside substitutions of small orders.
+        const int threads = device::lu_block_threads(n), parts = parts_of_sides(b, n > 128);
         const auto kernel = threads <= 256 ? lu_tiles_solve_kernel<256, T> : lu_tiles_solve_kernel<512, T>;
         return launch_block_each(stream, kernel, "lu_tiles_solve_kernel", b.count() * parts, threads,
                                  device::SolveTilesMemory<T>::bytes(n), factors, pivots, b, info, selection, parts);

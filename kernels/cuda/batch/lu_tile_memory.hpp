@@ -30,8 +30,10 @@ struct LuTileMemory {
     BASALT_DEVICE LuTileMemory(void* raw, int n)
         : candidates(static_cast<PivotCandidate<T>*>(raw)), order((n + lanes - 1) / lanes * lanes) {}
 
+    /// INFO, which only the first thread reads and writes before the block has met at the end.
     BASALT_DEVICE int* info() const { return reinterpret_cast<int*>(candidates + pivot_candidates); }
-    BASALT_DEVICE int* unfinished(int warp) const { return info() + 4 + warp; }  ///< number of its rows
+    /// How many rows of a warp are unfinished.
+    BASALT_DEVICE int* unfinished(int warp) const { return info() + padded_info + warp; }
 
     BASALT_DEVICE WarpColumns<T> columns_of(int warp) const { return {reinterpret_cast<T*>(of_warp(warp))}; }
     /// L on the diagonal, the tile that begins in row `first`, column-major; of finished panels in double precision its
@@ -52,8 +54,9 @@ struct LuTileMemory {
     }
 
   private:
+    static constexpr int padded_info = 4;  // to 16 bytes
     static constexpr std::size_t bytes_before_warps =
-        pivot_candidates * sizeof(PivotCandidate<T>) + (4 + most_block_warps) * sizeof(int);
+        pivot_candidates * sizeof(PivotCandidate<T>) + (padded_info + most_block_warps) * sizeof(int);
     static constexpr int bytes_of_elements = (WarpColumns<T>::elements + lanes * tile) * static_cast<int>(sizeof(T));
     static constexpr int bytes_of_warp = bytes_of_elements + 2 * lanes * static_cast<int>(sizeof(int));
     static_assert(bytes_before_warps % 16 == 0 && bytes_of_warp % 16 == 0);
@@ -64,7 +67,7 @@ struct LuTileMemory {
     BASALT_DEVICE int* numbers_of(int warp) const { return reinterpret_cast<int*>(of_warp(warp) + bytes_of_elements); }
 };
 
-/// What a thread has of its own row, which has its number, and, as a lane, of four rows.
+/// What a thread has of its own row, whose number is that of the thread in its block, and as a lane of four rows.
 template <class T>
 struct LuTileRows {
     int place;       ///< of the own row

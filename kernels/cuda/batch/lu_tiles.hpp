@@ -65,7 +65,6 @@ BASALT_DEVICE void apply_finished_panel(const Thread& thread, const LuTileMemory
 }
 
 /// The lane's elements in tile b of the panel's columns, from shared memory or to it.
-enum class Transfer { from_shared, to_shared };
 template <Transfer transfer, class T, class Thread>
 BASALT_DEVICE void move_tile(const Thread& thread, const LuTileMemory<T>& memory, int b, LuTileRows<T>& rows) {
     constexpr int size = Chunk<T>::size;

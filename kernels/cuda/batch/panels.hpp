@@ -28,6 +28,12 @@ constexpr int most_panel_factor = 112;
 constexpr int tiles_factor_bound(int threads) { return threads <= 128 ? 128 : threads <= 192 ? 192 : 256; }
 /// Least number of its blocks on a multiprocessor: more warps are worth more than more registers for each thread.
 constexpr int tiles_factor_blocks(int bound) { return bound <= 128 ? 4 : 2; }
+/// Whether a thread has more than 128 registers. With few, fewer products are arranged together, and tiles that are not
+/// needed lie in shared memory for a while.
+enum class Registers { few, many };
+constexpr Registers tiles_factor_registers(int bound, int blocks) {
+    return 65536 / (bound * blocks) > 128 ? Registers::many : Registers::few;
+}
 /// Whether orders above 32 are factored and solved in one kernel in less time than in two, where the factor is kept.
 template <class T>
 constexpr bool one_kernel_is_faster(Index n, Index sides) {

@@ -6,8 +6,9 @@
 #include "kernels/cuda/batch/lu_small.hpp"
 #include "kernels/cuda/batch/tile_rows.hpp"
 
-/// Substitutions of orders above 32, with a tile of right-hand sides in a block. Their rows lie in the lanes' registers
-/// (tile_rows.hpp). The triangle stays in the GPU's memory, and each element is read once for each substitution.
+/// Substitutions of orders above 32. A block has a tile of right-hand sides at once, whose rows lie in the lanes'
+/// registers (tile_rows.hpp), and takes several in turn; several blocks may share a system. The triangle stays in the
+/// GPU's memory, and each of its elements is read once for a substitution of a tile.
 namespace basalt::cuda_detail::batch {
 
 /// Whether tiles in shared memory are those of the triangle or of its transpose.
@@ -46,7 +47,7 @@ struct SolveTilesMemory {
     }
     BASALT_DEVICE explicit SolveTilesMemory(void* raw) : data(static_cast<T*>(raw)) {}
 
-    /// Of the tile of B's columns.
+    /// The first one of the tile of B's columns. The first thread writes it between barriers (for_each_tile()).
     BASALT_DEVICE Index* first_column() const { return reinterpret_cast<Index*>(data); }
     BASALT_DEVICE SharedRows<T, tile> rows_of_x(int step) const {
         return {data + elements_before_x + step % 2 * elements_of_x};
@@ -108,8 +109,8 @@ template <Sweep sweep, Diagonal diagonal, Squares squares, class T>
 BASALT_DEVICE void solve_square(const SolveTilesMemory<T>& memory, const SharedRows<T, tile_columns<T>>& x, int first,
                                 int lane) {
     constexpr int tile = tile_columns<T>;
-    const int begin =
-        sizeof(T) == 4 ? recomputed(first) : first;  // otherwise a kernel for floats spills, or for doubles
+    // Hidden, it saves registers of LU's kernel for floats; that for doubles would spill.
+    const int begin = sizeof(T) == 4 ? recomputed(first) : first;
     const T *const square = memory.square(begin), *const reciprocals = memory.reciprocal(begin);
     const auto column = x.column(0, lane);
     T value[tile];
@@ -187,7 +188,7 @@ BASALT_DEVICE void substitute_tiles(const Thread& thread, const SolveTilesMemory
     }
 }
 
-/// The tile of right-hand sides from `first` on: the rows of B that belong to those of X, and X to B.
+/// The block's rows of the right-hand sides from `first` on, a tile of them, in the order of X.
 template <class T, class Thread>
 BASALT_DEVICE void load_sides(const Thread& thread, const SolveTilesMemory<T>& memory, int n,
                               const RightSides<T>& right, Index first, T (&x)[lane_rows][Chunk<T>::size]) {
@@ -203,6 +204,7 @@ BASALT_DEVICE void load_sides(const Thread& thread, const SolveTilesMemory<T>& m
         }
     }
 }
+/// The same rows of X to B.
 template <class T, class Thread>
 BASALT_DEVICE void store_sides(const Thread& thread, int n, const RightSides<T>& right, Index first,
                                const T (&x)[lane_rows][Chunk<T>::size]) {
@@ -240,8 +242,8 @@ BASALT_DEVICE void find_exchanged_rows(const Thread& thread, const SolveTilesMem
     thread.sync();
 }
 
-/// The tiles of B become X by solve(x). The number of a tile's first column lies
-/// in shared memory meanwhile, where it takes no registers.
+/// Each of these tiles of B becomes X by solve(x), which has barriers: all threads of the block come here. The number
+/// of a tile's first column lies in shared memory meanwhile, where it takes no registers.
 template <class T, class Thread, class Solve>
 BASALT_DEVICE void for_each_tile(const Thread& thread, const SolveTilesMemory<T>& memory, int n,
                                  const RightSides<T>& right, TilesOfSides tiles, const Solve& solve) {

@@ -27,12 +27,15 @@ struct LanePart {
     BASALT_DEVICE explicit LanePart(int lane) : group(lane / 4), quad(lane % 4) {}
 };
 
-/// The same of the thread with this number in its block.
+/// Where the part of the thread with this number in its block lies.
 struct TilePlace : LanePart {
     int row;  ///< its first row, of those of the block
 
     BASALT_DEVICE explicit TilePlace(int number) : LanePart(number % lanes), row(number / lanes * lanes + group) {}
 };
+
+/// Of a lane's elements of a tile.
+enum class Transfer { from_shared, to_shared };
 
 /// Elements of a lane's rows in columns quad, quad + 4, ... of a tile: the left operand of a product.
 template <class T>
@@ -133,7 +136,7 @@ template <int tiles, int at_once, int columns_of_upper, class Thread>
 BASALT_DEVICE void subtract_product(const Thread& thread, const LeftOperand<float>& /*l*/,
                                     const WarpColumns<float>& columns, const SharedRows<float, columns_of_upper>& upper,
                                     int first, int from, float (&c)[lane_rows][tiles * 4]) {
-    static_assert(Chunk<float>::size == lane_rows);
+    static_assert(Chunk<float>::size == lane_rows && tile_columns<float> % at_once == 0);
     constexpr int size = Chunk<float>::size;
     const LanePart part(thread.lane);
     BASALT_ROLLED
