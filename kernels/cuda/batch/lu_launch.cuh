@@ -218,7 +218,7 @@ void solve_lu_class(Stream stream, const BatchView<const T>& factors, const Batc
                     const BatchView<T>& b, const Index* info, const device::Selection& selection) {
     const int n = selection.most;
     if (!selection.small) {
-        // Every block follows the exchanges of rows, which takes too long beside substitutions of small orders.
+        // Every block follows the exchanges of rows, which takes too long for substitutions of small orders.
         const int threads = device::lu_block_threads(n), parts = parts_of_sides(b, n > 128);
         const auto kernel = threads <= 256 ? lu_tiles_solve_kernel<256, T> : lu_tiles_solve_kernel<512, T>;
         return launch_block_each(stream, kernel, "lu_tiles_solve_kernel", b.count() * parts, threads,
