@@ -160,7 +160,9 @@ TEST_CASE("NVRTC compiles a candidate of each kind") {
                       "\x7f"
                       "ELF");
                 CHECK((compiled.registers >= 16 && compiled.registers <= 255));
-                if (!by_tiles) CHECK(compiled.spill_bytes == 0);
+                if (!by_tiles || problem.routine == Routine::cholesky || problem.job == BatchJob::solve) {
+                    CHECK(compiled.spill_bytes == 0);
+                }
                 // what the kernel has itself is what the space reckons with
                 CHECK(compiled.shared_bytes + launched_shared_bytes(problem, own) == shared_bytes(problem, own));
             }

@@ -40,9 +40,8 @@ struct CholeskyTileMemory {
     BASALT_DEVICE double* rows_of_square(int turn) const { return data + 3 * square + turn % 2 * operand; }
     /// What a warp does not need while it factors a tile on the diagonal: element k of a lane at [k * lanes + lane].
     BASALT_DEVICE double* parked_elements() const { return data + 3 * square + 2 * operand; }
-    BASALT_DEVICE int* failed() const {
-        return reinterpret_cast<int*>(parked_elements() + parked_by_lane * lanes);
-    }  ///< INFO
+    /// INFO.
+    BASALT_DEVICE int* failed() const { return reinterpret_cast<int*>(parked_elements() + parked_by_lane * lanes); }
 };
 
 static_assert(CholeskyTileMemory::width == lanes);

@@ -17,6 +17,8 @@
 namespace basalt::cuda_detail::batch {
 
 constexpr int lanes = 32;
+/// The least multiple of the lanes of a warp that is not less than n.
+BASALT_DEVICE constexpr int padded_to_warp(int n) { return (n + lanes - 1) / lanes * lanes; }
 constexpr int most_block_warps = 16;  ///< of blocks for LU and QR
 
 /// The lower triangle of A, or of the transpose of an upper triangle: element (i, j) at a[i * down + j * across].

@@ -47,7 +47,7 @@ struct LuBlockMemory {
 };
 
 /// Threads of a block for order n.
-inline int lu_block_threads(int n) { return (n + lanes - 1) / lanes * lanes; }
+inline int lu_block_threads(int n) { return padded_to_warp(n); }
 
 /// The largest order whose finished panels lie in shared memory. Above, lu_tiles.hpp is faster (decision 36).
 template <class T>
@@ -234,7 +234,7 @@ struct LuSolveMemory {
         const auto order = static_cast<std::size_t>(lu_block_threads(n));
         return order * sides * sizeof(T) + order * sizeof(int);
     }
-    BASALT_DEVICE LuSolveMemory(void* raw, int n) : x(static_cast<T*>(raw)), order((n + lanes - 1) / lanes * lanes) {
+    BASALT_DEVICE LuSolveMemory(void* raw, int n) : x(static_cast<T*>(raw)), order(padded_to_warp(n)) {
         rows = reinterpret_cast<int*>(x + order * sides);
     }
 };

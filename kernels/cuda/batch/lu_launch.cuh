@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
     const View<T>& shape = layout == Layout::uniform ? a.shape() : matrix;
     const int n = static_cast<int>(shape.rows());
     const device::LuTileMatrix<T> own{matrix.data(), n, static_cast<int>(shape.col_stride())};
-    const device::LuTileMemory<T> memory(raw, selection.most);
+    const device::LuTileMemory<T> memory(raw, selection.most);  // a constant of the kernel, unlike n of a list
     Index* const ipiv = pivoting == device::Pivoting::partial ? pivots[blockIdx.x].data() : nullptr;
     const int failed = device::lu_factor_tiles(BlockThread(), memory, own, ipiv);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;

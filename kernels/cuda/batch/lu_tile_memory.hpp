@@ -21,14 +21,14 @@ struct LuTileMemory {
     int order;  ///< padded to a warp
 
     static std::size_t bytes(int n) {
-        const int order = (n + lanes - 1) / lanes * lanes, panels = (n + width - 1) / width;
+        const int order = padded_to_warp(n), panels = (n + width - 1) / width;
         return (bytes_before_warps + static_cast<std::size_t>(order / lanes) * bytes_of_warp +
                 static_cast<std::size_t>(SharedRows<T, width>::elements(order)) * sizeof(T) +
                 static_cast<std::size_t>(panels * order) * sizeof(std::uint16_t) + 15) /
                16 * 16;
     }
     BASALT_DEVICE LuTileMemory(void* raw, int n)
-        : candidates(static_cast<PivotCandidate<T>*>(raw)), order((n + lanes - 1) / lanes * lanes) {}
+        : candidates(static_cast<PivotCandidate<T>*>(raw)), order(padded_to_warp(n)) {}
 
     /// INFO, which only the first thread reads and writes before the block has met at the end.
     BASALT_DEVICE int* info() const { return reinterpret_cast<int*>(candidates + pivot_candidates); }

@@ -52,7 +52,7 @@ constexpr int narrow_solve_threads = 128;
 constexpr int unpacked_solve_blocks = 8;
 
 /// A thread to a row, in whole warps.
-constexpr int panel_threads(int n, int width) { return (padded_order(n, width) + lanes - 1) / lanes * lanes; }
+constexpr int panel_threads(int n, int width) { return padded_to_warp(padded_order(n, width)); }
 
 /// L in shared memory: panels of `width` columns one behind the other, each column-major from the panel's first row on.
 /// Every column, and every row that begins a panel, is aligned for chunks.

@@ -27,7 +27,7 @@ struct QrBlockMemory {
         const std::size_t elements = rows * width + width * width + 2 * most_block_warps * width + 2 * width + width;
         return (elements * sizeof(T) + 15) / 16 * 16;
     }
-    BASALT_DEVICE QrBlockMemory(void* raw, int m) : v(static_cast<T*>(raw)), rows((m + lanes - 1) / lanes * lanes) {
+    BASALT_DEVICE QrBlockMemory(void* raw, int m) : v(static_cast<T*>(raw)), rows(padded_to_warp(m)) {
         gram = v + rows * width;
         sums = gram + width * width;
         row = sums + 2 * most_block_warps * width;
@@ -303,7 +303,7 @@ BASALT_DEVICE int first_zero_of_block(const Thread& thread, T* scratch, const Wh
 template <int width, int parts, class T, class Thread>
 BASALT_DEVICE int qr_factor_block(const Thread& thread, const QrBlockMemory<T, width>& memory, T* x, const Whole<T>& a,
                                   T* tau, const RightSides<T>& right) {
-    const int number = thread.warp * lanes + thread.lane, order = (a.cols + lanes - 1) / lanes * lanes;
+    const int number = thread.warp * lanes + thread.lane, order = padded_to_warp(a.cols);
     qr_reflect_block<width, parts>(thread, memory, a, tau, right);
     if (right.cols == 0) return 0;
     const Whole<const T> r{a.a, a.ld, a.cols, a.cols};

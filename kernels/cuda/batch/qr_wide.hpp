@@ -88,14 +88,14 @@ struct WideMemory {
     T* tau;  ///< of all reflectors
 
     static std::size_t bytes(int m) { return static_cast<std::size_t>(2 * lu_block_threads(m)) * sizeof(T); }
-    BASALT_DEVICE WideMemory(T* data, int m) : x(data), tau(data + (m + lanes - 1) / lanes * lanes) {}
+    BASALT_DEVICE WideMemory(T* data, int m) : x(data), tau(data + padded_to_warp(m)) {}
 };
 
 /// The same by a block, which has a thread for each column of A. Returns INFO in all threads.
 template <int width, int parts, class T, class Thread>
 BASALT_DEVICE int wide_least_squares_block(const Thread& thread, const QrBlockMemory<T, width>& memory,
                                            const WideMemory<T>& more, const Whole<T>& a, const RightSides<T>& right) {
-    const int number = thread.warp * lanes + thread.lane, order = (a.rows + lanes - 1) / lanes * lanes;
+    const int number = thread.warp * lanes + thread.lane, order = padded_to_warp(a.rows);
     const Transposed<T> tall{a.a, a.ld, a.cols, a.rows};
     qr_reflect_block<width, parts>(thread, memory, tall, more.tau, RightSides<T>{nullptr, 1, 0});
     const int info = first_zero_of_block(thread, more.x, a, a.rows);

@@ -42,7 +42,7 @@ struct SolveTilesMemory {
     T* data;
 
     static std::size_t bytes(int n) {
-        const int elements = elements_before_x + 2 * elements_of_x + (n + lanes - 1) / lanes * elements_of_warp;
+        const int elements = elements_before_x + 2 * elements_of_x + padded_to_warp(n) / lanes * elements_of_warp;
         return static_cast<std::size_t>(elements) * sizeof(T);
     }
     BASALT_DEVICE explicit SolveTilesMemory(void* raw) : data(static_cast<T*>(raw)) {}
